@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the cost in bits of a distribution, a token and a round, by the papers' formulas and as the lower bound for
-//! the library's own encoding.
+//! Computes the cost in bits of a distribution, of a token id and of a round's feedback: by the papers' formulas, and
+//! for the library's own encoding without the overhead of its range coder.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv
 //!             2510.09942) eq. (5): K-SQS, C-SQS.
-//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive (counts above zero), L = draft_length.
+//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive, the number of counts above zero; L =
+//!             draft_length.
 //! Guarantees: O(1); real-valued results have a relative error below 1e-11. Results that are rounded up are exact,
 //!             because the log2 of a binomial is an integer only for K = 1 or V - 1, and these cases are computed in
 //!             integers. No allocation, noexcept.
-//! Deviates:   2507.00605 prints the binomial as a fraction, and gives the accepted count L instead of L + 1 values.
-//!             This header corrects both (E1 and E3 in docs/errata.md).
+//! Deviates:   2507.00605 prints the binomial as a fraction, and gives the accepted count only L values instead of L +
+//!             1. This header corrects both (E1 and E3 in docs/errata.md).
 //! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)
 #ifndef SPECVERIFY_CODEC_BIT_COST_HPP
 #define SPECVERIFY_CODEC_BIT_COST_HPP
@@ -103,21 +104,23 @@ namespace detail {
   return log2_binomial(vocab_size, support_size) +
          log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
 }
-//! C-SQS: as K-SQS, but the subset is rounded up to whole bits and K is announced in ceil(log2 V) bits.
+//! C-SQS: returns the bits of K-SQS with the bits of the subset rounded up to a whole number, plus ceil(log2 V) bits
+//! that announce K.
 [[nodiscard]] inline double threshold_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                                std::uint32_t resolution) noexcept {
   return static_cast<double>(ceil_log2_binomial(vocab_size, support_size) + token_bits(vocab_size)) +
          log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
 }
-//! Our code: returns log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l, because zero counts are dropped.
+//! Our code: returns log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l, because zero counts are dropped. The last term is for
+//! K+, which takes fewer bits if V or support_size is below l.
 [[nodiscard]] inline double drop_zero_law_bits(std::uint32_t vocab_size, std::uint32_t positive,
                                                std::uint32_t resolution) noexcept {
   return log2_binomial(vocab_size, positive) +
          log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) + detail::log2_of(resolution);
 }
 //! CU-HLM in our code: returns log2 V + log2 C(V,K) + log2 C(l+K,K). The terms are the bits of K, of the subset, and of
-//! the K + 1 counts, one of which is the tail's. If K = V, there is no tail. The drafted token costs log2(K+1) more,
-//! and another log2(V-K) if it is in the tail.
+//! the K + 1 counts, one of which is the tail's. K takes fewer bits if support_size limits it. If K = V, there is no
+//! tail. The drafted token costs log2(K+1) more, and another log2(V-K) if it is in the tail.
 [[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                                 std::uint32_t resolution) noexcept {
   const std::uint64_t bars = support_size < vocab_size ? support_size : std::uint64_t{vocab_size} - 1;

@@ -4,8 +4,8 @@
 //!
 //! A composition of l into K positive parts is a (K-1)-subset of l-1 slots. If zeros are allowed, it is a (K-1)-subset
 //! of l+K-1 slots. Counts over a whole vocabulary of V ids are an l-subset of l+V-1 slots, which is coded in O(l) for
-//! any V. For example, l = 4 has three compositions into K = 2 positive parts (1 + 3, 2 + 2, 3 + 1). The code names one
-//! of three slots and costs log2 3 bits.
+//! any V. For example, l = 4 has three compositions into K = 2 positive parts (1 + 3, 2 + 2, 3 + 1). The code selects
+//! one of three slots and costs log2 3 bits.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify
 //!             (arXiv 2507.00605).
 //! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
@@ -47,7 +47,7 @@ class composition_encoder {
   std::uint32_t place_ = 0;
 };
 
-//! Decodes the counts in order. `next` may be called `parts` times.
+//! Decodes the counts in order. `next` may be called at most `parts` times.
 class composition_decoder {
  public:
   composition_decoder(range_decoder& coder, std::uint32_t resolution, std::uint32_t parts, bool zeros) noexcept
@@ -99,7 +99,7 @@ class dense_lattice_encoder {
   subset_decoder stars(coder, resolution + vocab_size - 1, resolution);
   std::uint32_t size = 0;
   for (std::uint32_t star = 0; star < resolution; ++star) {
-    if (size > 0 && stars.packed()) {  // all that is left belongs to this id
+    if (size > 0 && stars.packed()) {  // the remaining count belongs to this id
       counts[size - 1] += resolution - star;
       break;
     }

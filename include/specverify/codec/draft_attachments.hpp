@@ -7,12 +7,12 @@
 //! The skipped tokens take the next positions, and the drafts come after them.
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
-//! Symbols:    c = channel_report, d = hidden_size, L = drafts of the message, x_d = probability of a draft.
+//! Symbols:    d = hidden_size, L = drafts of the message, x_d = probability of a draft in the drafter's row.
 //! Guarantees: noexcept, no allocation, canonical. A report is sent as five binary16 numbers: log10(1 + rate) and the
 //!             packet loss for each direction, and the round trip in seconds. If a received report is encoded again,
-//!             the bytes are the same. The relative error of a rate is 10^(2^-11 log10(1 + rate)) - 1 (0.5 % at 1
-//!             Mbit/s), that of the round trip 2^-11. x_d is sent as a multiple of 2^-31 with an error of at most
-//!             2^-32, but never as 0.
+//!             the bytes are the same. The relative error of a rate is at most 10^(2^-11 log10(1 + rate)) - 1, for
+//!             example at most 0.5 % at 1 Mbit/s. The relative error of the round trip is at most 2^-11, if it is at
+//!             least 2^-14 s. x_d is sent as a multiple of 2^-31 with an error of at most 2^-32, but never as 0.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp
@@ -35,7 +35,7 @@ inline constexpr std::size_t drafted_probability_bytes = 4;
 inline constexpr std::uint32_t drafted_probability_unit = std::uint32_t{1} << 31;  //!< encoding of x_d = 1
 
 struct attachment_format {
-  // values of `where` if a check fails
+  // values of `where` for a field that fails a check
   static constexpr std::uint32_t at_hidden_size = 0, at_hidden = 1, at_hidden_with_draft = 2, at_channel_report = 3,
                                  at_max_skipped = 4, at_resolution_with_draft = 5, at_drafted_probability = 6;
   std::uint32_t hidden_size = 0;  //!< d, numbers per drafted position, 0..2^16; must be 0 exactly if hidden is none
@@ -46,7 +46,7 @@ struct attachment_format {
   std::uint32_t max_skipped = 0;  //!< maximum skipped ids per message, 0..2^16
   //! each draft message announces the resolution of the distributions, 1..wire_format::resolution; lattices only
   bool resolution_with_draft = false;
-  //! drafts are drawn from the row itself, and each carries the probability in that row; top_k_tail only
+  //! drafts are drawn from the row itself, and each is sent with its probability in that row; top_k_tail only
   bool drafted_probability = false;
   friend SPECVERIFY_INLINE constexpr bool operator==(const attachment_format&,
                                                      const attachment_format&) noexcept = default;
@@ -81,7 +81,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return hidden_bytes(format.hidden, format.hidden_size);
 }
 
-//! Checks an attachment format. Errors: invalid_argument; `where` = attachment_format::at_hidden_size and on.
+//! Checks an attachment format. Errors: invalid_argument; `where` = attachment_format::at_hidden_size or another
+//! constant of this type.
 [[nodiscard]] constexpr status check(const attachment_format& format) noexcept {
   if (format.hidden_size > max_wire_hidden_size)
     return detail::codec_error(errc::invalid_argument, format.at_hidden_size);
@@ -108,8 +109,8 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 }  // namespace detail
 
 //! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (a negative
-//! number, a loss of 1 or more, a rate above 10^38, more than 65504 s), `where` = channel_report::at_uplink_rate and
-//! on.
+//! number, a loss of 1 or more, a rate above 10^38, more than 65504 s), `where` = channel_report::at_uplink_rate or
+//! another constant of this type.
 [[nodiscard]] inline result<std::span<std::byte>> encode_channel_report(const channel_report& value,
                                                                         std::span<std::byte> out) noexcept {
   if (out.size() < channel_report_bytes) return detail::codec_error(errc::output_too_small, channel_report_bytes);
@@ -133,8 +134,8 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
   return out.first(channel_report_bytes);
 }
 
-//! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range (`where` =
-//! channel_report::at_uplink_rate and on).
+//! Reads channel_report_bytes bytes. Errors: size_mismatch; value_not_finite, field_out_of_range (`where` as for
+//! encode_channel_report).
 [[nodiscard]] inline result<channel_report> decode_channel_report(std::span<const std::byte> bytes) noexcept {
   if (bytes.size() != channel_report_bytes) return detail::codec_error(errc::size_mismatch, bytes.size());
   float fields[5] = {};

@@ -2,9 +2,9 @@
 //! Encodes a hidden state as binary16 values, or as one float32 scale and one signed byte per number.
 //!
 //! float16 rounds to the nearest value, ties to even, and takes 2 bytes per number. int8 takes 4 bytes for the scale
-//! and 1 byte per number: the scale is s = max|x| / 127 rounded up to 17 bits, and a byte is round(x / s), ties away
-//! from zero. Because s has only 17 bits, s times a byte is exact, so encoding the decoded numbers gives the same
-//! bytes.
+//! and 1 byte per number: the scale is s = max|x| / 127 rounded up to 17 significant bits, and a byte is round(x / s),
+//! ties away from zero. Because s has only 17 bits, s times a byte is exact, so encoding the decoded numbers gives the
+//! same bytes.
 //! Paper:      WISV (arXiv 2604.17701) sends the drafter's hidden states in 16 or 8 bits per number.
 //! Symbols:    d = numbers per vector (the width of the drafter or of the split head).
 //! Guarantees: noexcept, no allocation, O(d); on an error the output is unchanged; a decoder accepts exactly the bytes
@@ -41,9 +41,9 @@ namespace detail {
 // 2^128 / 127 rounded down to 17 bits, so that 127 times this scale is finite
 inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
-//! Returns the scale of an int8 vector whose largest magnitude has the pattern `largest`: the least float of 17 bits
-//! that is at least that magnitude / 127, or 0 if this is below the normal floats. It uses only integers because an
-//! error of one bit would change the code of decoded numbers.
+//! Returns the scale of an int8 vector whose largest magnitude has the pattern `largest`: the least float of 17
+//! significant bits that is at least this magnitude / 127, or 0 if that float is below the normal floats. Uses only
+//! integers, because an error of one bit would change the code of decoded numbers.
 [[nodiscard]] constexpr std::uint32_t scale_of(std::uint32_t largest) noexcept {
   const std::uint32_t exponent = largest >> 23;
   if (exponent < 7) return 0;
@@ -60,8 +60,8 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
 //! Checks that the encoder can have written these bytes. `where`: index of the number.
 //! Errors: size_mismatch (no vector has this length); value_not_finite; int8: field_out_of_range (a scale that is
-//!         negative or too large; a byte of -128), not_canonical (a scale of more than 17 bits or below the normal
-//!         floats; no byte of +-127; a byte other than 0 with the scale 0).
+//!         negative or too large; a byte of -128), not_canonical (a scale of more than 17 significant bits or below the
+//!         normal floats; no byte of +-127; a byte other than 0 with the scale 0).
 [[nodiscard]] inline status check_hidden(std::span<const std::byte> bytes, hidden_format format,
                                          std::size_t size) noexcept {
   if (size == 0 || format == hidden_format::none || bytes.size() != hidden_bytes(format, size))

@@ -4,16 +4,17 @@
 //!
 //! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages are
 //! packed bits that start with the kind in 4 bits. All of these messages except stop end with a check of 0, 8 or 16
-//! bits over values that both sides have. All numbers are little-endian. docs/wire-format.md describes every field and
-//! shows example bytes.
+//! bits, computed from values that both sides have (`wire_place`). All numbers are little-endian. docs/wire-format.md
+//! describes every field and shows example bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the byte layout is ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
 //!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits,
-//!             not sizes in the input, bound how much it writes. It accepts exactly the byte strings that the encoder
-//!             writes, so encoding a decoded message gives the same bytes again. Bit-exact. On an error the outputs are
-//!             unchanged, except that a received_draft_block becomes empty.
+//!             not sizes in the input, bound how much it writes. A decoder accepts exactly the byte strings that the
+//!             encoder writes, so encoding a decoded message gives the same bytes again. Bit-exact. If a decoder
+//!             returns an error, the outputs are unchanged, except that a received_draft_block becomes empty, and that
+//!             `prior_text::memory` may be written after the text.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
 //!             tests/fuzz/
 #ifndef SPECVERIFY_CODEC_MESSAGE_HPP
@@ -49,8 +50,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept;
 //! Returns the maximum number of listed ids in one draft message, for the arena of a received_draft_block.
 [[nodiscard]] inline std::uint64_t max_draft_entries(const wire_format& format, std::uint32_t draft_length) noexcept;
-//! Returns the workspace size of decode_draft. If the block has space for fewer ids than a distribution can have,
-//! decode_draft needs less.
+//! Returns the bytes of workspace that decode_draft needs at most. It needs less if the block has space for fewer ids
+//! than a distribution can have.
 [[nodiscard]] inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept;
 
 //! Returns the kind, which is in the first byte. Errors: truncated; unknown_message; unknown_version (`where` as from
@@ -67,12 +68,11 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;
 [[nodiscard]] inline result<hello_message> decode_hello(std::span<const std::byte> message) noexcept;
-//! Returns session and nonce of a hello of any version. A host needs them if it serves several sessions over new
-//! connections, or must refuse a hello that decode_hello rejects. It also reads a resume of version 2, whose epoch is
-//! returned as the nonce. The checksum must match. Errors: as decode_hello; unexpected_message for every other kind.
+//! Returns the session id and the nonce of a hello of any version. A host needs them if it serves several sessions over
+//! new connections, or must refuse a hello that decode_hello rejects. Also reads a resume of version 2, and returns its
+//! epoch as the nonce. The checksum must match. Errors: as for decode_hello; unexpected_message for every other kind.
 [[nodiscard]] inline result<hello_name> name_of(std::span<const std::byte> message) noexcept;
-//! Returns the hash in the field `stop_tokens`, or nothing if the sender lists none. `value` must come from
-//! decode_hello.
+//! Returns the hash in the field `stop_tokens`, or nothing if the field is absent. `value` must come from decode_hello.
 [[nodiscard]] inline std::optional<std::uint64_t> stop_tokens_hash(const hello_message& value) noexcept;
 //! Returns the field `last_verdict`, with round 0 if it is absent.
 [[nodiscard]] inline verdict_notice last_verdict(const hello_message& value) noexcept;
@@ -84,14 +84,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline std::uint32_t draft_digest(std::span<const token_id> drafts) noexcept;
 
 //! Encodes 0..max_draft_length drafts with distributions and attachments. The distributions must have the format's
-//! vocabulary size and resolution, and no tail. For top_k_tail the resolution must be l (V-K), or l if K = V, and
-//! counts must be multiples of V-K.
+//! vocabulary size. Except for top_k_tail, they must have no tail, and for lattices the format's resolution. For
+//! top_k_tail the resolution must be l (V-K), or l if K = V, and counts must be multiples of V-K.
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (a tail; a format without
 //!         distributions; a count that is not a half float or not a multiple of V-K), support_too_large,
 //!         token_not_in_law and the errors of check(law); `where` = index of the draft. not_canonical (chance 2^-128):
 //!         no decoder can follow the code (max_bytes_ahead in codec/range_coder.hpp). For attachments:
-//!         message_too_large (more skipped ids than agreed), token_out_of_range, size_mismatch (not one vector per
-//!         draft), and the errors of check_hidden (`where` = index of the draft) and encode_channel_report.
+//!         message_too_large (more skipped ids than agreed), token_out_of_range (a skipped id), invalid_resolution,
+//!         size_mismatch (not one vector or probability per draft), probability_out_of_range, and the errors of
+//!         check_hidden (`where` = index of the draft) and encode_channel_report.
 template <lawful_draft Draft>
 [[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_place& place, const wire_format& format,
                                                         std::span<const Draft> drafts,
@@ -102,15 +103,14 @@ template <lawful_draft Draft>
 [[nodiscard]] result<std::span<std::byte>> encode_draft(const wire_place& place, const wire_format& format,
                                                         std::span<const Draft> drafts,
                                                         std::span<std::byte> out) noexcept;
-//! Returns the exact bytes of that message, without writing it. It reads only the skipped ids and the resolution of the
-//! attachments. Errors: as for encode_draft, except for the attachments' contents.
+//! Returns the exact size in bytes of the message of encode_draft, without writing it. Uses only the number of skipped
+//! ids and the resolution of the attachments. Errors: as for encode_draft, except for the attachments' contents.
 template <lawful_draft Draft>
 [[nodiscard]] result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft> drafts,
                                               const draft_attachments& attachments) noexcept;
 //! Decodes into a block, which is emptied first, and returns the attachments. Skipped ids are written to the front of
-//! `skipped`, and attachments.skipped points there; attachments.hidden points into the message. If the message has more
-//! drafts than the block's capacity, or a distribution has more ids than the block has space for, it is rejected before
-//! they are read.
+//! `skipped`, and attachments.skipped points there; attachments.hidden points into the message. Returns an error if the
+//! message has more drafts than the block's capacity, or more ids than the block has space for.
 //! Errors: law_kind_mismatch, draft_too_long, support_too_large (`where` = draft), output_too_small (`skipped`),
 //!         workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]),
 //!         empty_support, invalid_resolution.
@@ -124,11 +124,12 @@ template <lawful_draft Draft>
                                                             received_draft_block& block, workspace& scratch) noexcept;
 //! Encodes and decodes drafts in formats without distributions (token_only, token_and_count). Decoding writes the
 //! claims to the front of `claims`. `known` is used only with id_code::prior: both sides must pass the same text and
-//! table. Each id then also costs what codec/token_prior.hpp says, and an error leaves any values in
-//! `known.memory` after the text.
+//! table. Each id then also takes the time that codec/token_prior.hpp states. After an error, the contents of
+//! `known.memory` after the text are unspecified.
 //! Errors: also invalid_argument (`where` = at_ids: no table), vocabulary_mismatch (`where` = at_vocab_size: the table
-//!         has another vocabulary), output_too_small (no room in `known.memory`), size_mismatch, draft_too_long and the
-//!         errors of a claim's token and count.
+//!         has another vocabulary), output_too_small (also if `known.memory` is too small), size_mismatch,
+//!         draft_too_long, law_kind_mismatch (also a format with distributions), and for a claim token_out_of_range,
+//!         invalid_resolution and field_out_of_range (`where` = index of the claim).
 [[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 const draft_attachments& attachments,
@@ -141,8 +142,8 @@ template <lawful_draft Draft>
 [[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 std::span<std::byte> out) noexcept;
-//! Returns the exact bytes of a message with that many claims and skipped ids, or 0 if encode_claims returns an error
-//! or ids are not plain.
+//! Returns the exact size in bytes of a message with `claims` claims and `skipped` skipped ids. Returns 0 if a number
+//! or the format is out of range, if the format has distributions, or if ids are not plain.
 [[nodiscard]] inline std::size_t claims_bytes(const wire_format& format, std::size_t claims,
                                               std::size_t skipped) noexcept;
 [[nodiscard]] inline result<claims_message> decode_claims(const wire_place& place, const wire_format& format,
@@ -167,7 +168,8 @@ template <lawful_draft Draft>
                                                               std::uint32_t draft_length,
                                                               std::span<const std::byte> message) noexcept;
 
-//! A text message has 0..most ids; `most` is the same on both sides. Decoding writes the ids to the front of `storage`.
+//! A text message has 0..most ids; both sides must pass the same `most`. Decoding writes the ids to the front of
+//! `storage`.
 //! Errors: output_too_small, token_out_of_range (`where` = index).
 [[nodiscard]] inline result<std::span<std::byte>> encode_text(const wire_place& place, const wire_format& format,
                                                               std::uint32_t most, std::span<const token_id> tokens,

@@ -35,8 +35,8 @@ enum class hello_field : std::uint8_t {
   stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, without repeats; absent if none
   check = 3,         //!< u8: check_bits that the sender asks for; the larger number of both sides is used; absent: 8
   noise = 128,       //!< u8 1, u8 noise_kind, u64 key: shared noise; the key is the cloud's, so an edge sends 0
-  //! 16 bytes, u8 id_code: fingerprint of the table by which the edge can code ids. A cloud with the same table repeats
-  //! the field, but a cloud without this table sends no such field, and then ids are plain
+  //! 16 bytes, u8 id_code: fingerprint of the table with which the edge can code ids. A cloud with the same table
+  //! repeats the field, but a cloud without this table sends no such field, and then ids are plain
   prior = 129
 };
 //! Header of hello and refuse. The other messages begin with the kind in 4 bits.
@@ -60,13 +60,13 @@ enum class message_kind : std::uint8_t {
   stop = 9
 };
 
-//! Code of the drafted ids in drafts without distributions. Agreed anew on each connection.
+//! Code of the drafted ids in drafts without distributions. The two sides agree on it again for each connection.
 enum class id_code : std::uint8_t {
   plain = 0,  //!< ceil(log2 V) bits per id
-  prior = 1   //!< a range code, by weights that both sides compute from a table and the text before the id
+  prior = 1   //!< a range code with weights that both sides compute from a table and the text before the id
 };
 
-//! Fingerprint of the weights of a table for `id_code::prior`.
+//! Fingerprint of all weights of a table for `id_code::prior`.
 struct prior_fingerprint {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -127,7 +127,8 @@ struct session_terms {
   std::uint64_t fingerprint_high = 0;
   guarantee strength = guarantee::honest_drafter;  //!< claimed by the sender
   wire_rule rule = wire_rule::token;
-  //! greedy: tokens are winners of races over this noise instead of the most probable ones. A field of hello
+  //! greedy rule: each token is the winner of a race over this noise, not the most probable token. Sent as a field of
+  //! hello
   noise_kind noise = noise_kind::none;
   session_mode mode = session_mode::draft;
   bool bonus = true;               //!< if all drafts are accepted, the cloud adds a token
@@ -188,7 +189,7 @@ struct claims_message {
   draft_attachments attachments{};
 };
 
-//! Asks for more data about some drafted positions of the round, for example the hidden states.
+//! Requests more data about some drafted positions of the round, for example the hidden states.
 struct request_message {
   // values of `where` for a field out of range, in a request and in a supply
   static constexpr std::uint32_t at_what = 0, at_positions = 1;
@@ -233,7 +234,7 @@ class prior_table;
 //! The table of `id_code::prior` and the text that both sides have. Neither is part of the message.
 struct prior_text {
   const prior_table* table = nullptr;
-  //! the text, then room for the skipped ids and the drafts of a message. Encoding and decoding write them there
+  //! the text, then space for the skipped ids and the drafts of a message, which encoding and decoding write there
   std::span<token_id> memory{};
   std::size_t length = 0;  //!< tokens of the text
 };
@@ -246,7 +247,7 @@ concept lawful_draft = requires(const Draft& drafted) {
 };
 
 //! Checks a wire format. Errors: invalid_argument, empty_vocabulary, vocabulary_too_large, invalid_resolution; `where`
-//! = wire_format::at_format and on.
+//! = wire_format::at_format or another constant of this type.
 [[nodiscard]] constexpr status check(const wire_format& format) noexcept {
   const bool lattice = format.format <= law_format::dense_lattice || format.format == law_format::top_k_tail;
   if (format.format > law_format::top_k_tail) return detail::codec_error(errc::invalid_argument, format.at_format);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! A table of weights for token ids that both sides load, so that the edge can send likely ids in fewer bits.
+//! Reads a table of weights for token ids. If both sides load the same table, the edge can send likely ids in fewer
+//! bits.
 //!
 //! The table has a weight per id and, optionally, lists of the ids that often follow one id or two ids. For each set of
-//! lists that knows the text it also has a row of mixing weights. codec/token_prior.hpp computes from these the weights
-//! of the next id.
+//! sources (`prior_source`) that apply to a text, the table also has a row of mixing weights. codec/token_prior.hpp
+//! combines all of these into the weights of the next id.
 //! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024): both ends share and adapt a reference
-//!             distribution. Here the reference is a file and the text, and has no other state.
-//! Symbols:    V = vocab_size; b = a byte of the file; weight(b) = round(2^(b/8)) from integers; W = sum of the V
-//!             weights.
-//! Guarantees: every id has a weight of at least 1, and W <= 2^28. `read` allocates; all other functions are O(log V)
-//!             or O(1), without allocation, noexcept. Bit-exact, because all weights are integers; tables with equal
-//!             fingerprints have equal weights.
-//! Deviates:   the paper updates its reference from samples; this table is fixed, but the text before an id is counted
-//!             too (codec/token_prior.hpp).
+//!             distribution. Here a file and the text determine the reference, and there is no other state.
+//! Symbols:    V = vocab_size; b = a byte of the file; weight(b) = round(2^(b/8)), computed in integers
+//!             (`prior_weight`); W = sum of the V weights.
+//! Guarantees: every id has a weight of at least 1, and W <= 2^28. `read` allocates. All other functions are O(log V)
+//!             or O(1), without allocation, and noexcept. Bit-exact, because all weights are integers; tables with
+//!             equal fingerprints have equal weights.
+//! Deviates:   the paper updates its reference from samples. This table is fixed, but codec/token_prior.hpp also counts
+//!             the ids that followed the same ids earlier in the text.
 //! See:        docs/algorithms/token_prior.md, docs/wire-format.md, tests/unit/codec/prior_table_test.cpp
 #ifndef SPECVERIFY_CODEC_PRIOR_TABLE_HPP
 #define SPECVERIFY_CODEC_PRIOR_TABLE_HPP
@@ -28,12 +29,13 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! What can know the ids before a place. A set of them is 4 bits, bit i for the value i.
+//! Sources of weights for the id after a text. A source applies if its condition is true. A set of sources is a number
+//! of 4 bits: bit i for the source with the value i.
 enum class prior_source : std::uint8_t {
   after_one = 0,  //!< the table has a list of followers of the last id
   after_two = 1,  //!< the table has a list of followers of the last two ids
-  seen_one = 2,   //!< the last id also stands earlier in the text
-  seen_two = 3    //!< the last two ids also stand earlier in the text
+  seen_one = 2,   //!< the last id also occurs earlier in the text
+  seen_two = 3    //!< the last two ids also occur earlier in the text, next to each other
 };
 inline constexpr std::size_t prior_sources = 4;
 inline constexpr std::size_t prior_source_sets = std::size_t{1} << prior_sources;
@@ -48,10 +50,10 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 inline constexpr std::uint32_t prior_mark = 0x52505653;   //!< "SVPR", the first bytes of a file
-inline constexpr std::uint32_t prior_version = 1;         //!< of the file's layout
-inline constexpr std::size_t max_prior_followers = 64;    //!< in a list
-inline constexpr std::uint32_t max_prior_mixing = 240;    //!< sum of a row of mixing weights, in units of W/16
-inline constexpr std::uint32_t max_prior_sum = 1u << 28;  //!< W
+inline constexpr std::uint32_t prior_version = 1;         //!< version of the file's layout
+inline constexpr std::size_t max_prior_followers = 64;    //!< maximum number of ids in a list
+inline constexpr std::uint32_t max_prior_mixing = 240;    //!< maximum sum of a row of mixing weights, in units of W/16
+inline constexpr std::uint32_t max_prior_sum = 1u << 28;  //!< maximum W
 
 //! Returns round(2^(byte/8)) by integers: (e 2^floor(byte/8) + 2^15) / 2^16, rounded down, where e is the entry
 //! byte mod 8 of the list below.
@@ -69,7 +71,7 @@ namespace detail {
 //! Lists of followers, sorted by the ids that they follow.
 struct prior_lists {
   owned_memory<std::uint64_t> contexts{};    // last id and, if lists follow two ids, 2^32 times the id before it
-  owned_memory<std::uint32_t> ends{};        // of each list in `followers`
+  owned_memory<std::uint32_t> ends{};        // end of each list in `followers`
   owned_memory<prior_follower> followers{};  // ascending ids within a list
 
   [[nodiscard]] std::span<const prior_follower> find(token_id before, token_id last) const noexcept {
@@ -99,7 +101,8 @@ class prior_reader {
     if (id >= vocab_size_) fail(errc::token_out_of_range, at_ - prior_id_bytes(vocab_size_));
     return static_cast<token_id>(id);
   }
-  //! Returns whether there is no error and the file has so many more bytes. If it has not, that is an error.
+  //! Returns whether there is no error and the file has at least `bytes` more bytes. Missing bytes are an error
+  //! (truncated).
   [[nodiscard]] bool expect(std::uint64_t bytes) noexcept {
     if (bytes > file_.size() - at_) fail(errc::truncated, file_.size());
     return why_.ok();
@@ -121,7 +124,7 @@ class prior_reader {
 
 }  // namespace detail
 
-//! A table that was read. It owns its memory. Any number of sessions and threads can use it at the same time.
+//! A table of weights in memory that it owns. Any number of sessions and threads can use a table at the same time.
 class prior_table {
  public:
   //! Reads a table's file (docs/wire-format.md). O(bytes).
@@ -147,7 +150,7 @@ class prior_table {
   prior_table& operator=(prior_table&&) noexcept = default;
 
   [[nodiscard]] std::uint32_t vocab_size() const noexcept { return static_cast<std::uint32_t>(sums_.size() - 1); }
-  //! Returns the hash of the numbers that the weights of ids are computed from. O(1).
+  //! Returns the hash of all numbers from which the weights of ids are computed. O(1).
   [[nodiscard]] prior_fingerprint fingerprint() const noexcept { return fingerprint_; }
 
   //! Returns the sum of the weights of all ids below `id`, which must be in [0, V]. sum_below(V) = W.
@@ -157,13 +160,13 @@ class prior_table {
     const std::uint32_t* const begin = sums_.data();
     return static_cast<std::uint32_t>(std::upper_bound(begin + first, begin + end, point) - begin) - 1;
   }
-  //! Returns the list of followers of one id, and of two ids; an empty list if the table has none.
+  //! Returns the list of ids that follow `last`, or `before` and `last`; an empty list if the table has no such list.
   [[nodiscard]] std::span<const prior_follower> after(token_id last) const noexcept { return one_.find(0, last); }
   [[nodiscard]] std::span<const prior_follower> after(token_id before, token_id last) const noexcept {
     return two_.find(before, last);
   }
-  //! Returns the weight that a source adds to the ids in total, where `sources` is the set of all sources that know the
-  //! text, as bits. A row of a set is at most 15 W in total.
+  //! Returns the total weight that a source adds to ids. `sources` is the set of all sources that apply to the text.
+  //! All sources of a set together add at most 15 W.
   [[nodiscard]] std::uint32_t added(unsigned sources, prior_source of) const noexcept {
     return added_[sources][static_cast<std::size_t>(of)];
   }

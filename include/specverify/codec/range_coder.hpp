@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! An integer range coder: encodes and decodes symbols whose probabilities are ratios of integers. The code is at most
-//! about 8 bits longer than the information in the symbols.
+//! Provides an integer range coder, which encodes and decodes symbols whose probabilities are ratios of integers. The
+//! code is at most about 8 bits longer than the information in the symbols.
 //!
 //! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. It ends with the shortest
 //! byte string whose value lies inside, and with the smallest such value. The decoder takes bytes after the end as
@@ -35,15 +35,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 inline constexpr std::size_t max_bytes_ahead = 16;
 
 namespace detail {
-//! Returns the part of a range for "yes" at odds of ones : total - ones.
+//! Returns the part of a range for "yes", whose probability is ones / total.
 [[nodiscard]] SPECVERIFY_INLINE std::uint64_t yes_part(std::uint64_t range, std::uint64_t ones,
                                                        std::uint64_t total) noexcept {
   return (range >> 32) * ((ones << 32) / total);
 }
 }  // namespace detail
 
-//! Writes to the front of a span, and may also write to bytes after the code. If the span is too small, it keeps
-//! counting, so an empty span returns the exact length.
+//! Writes to the front of a span, and may also write to bytes after the code. If the span is too small, the encoder
+//! keeps counting, so an empty span gives the exact length.
 class range_encoder {
  public:
   explicit range_encoder(std::span<std::byte> out) noexcept
@@ -60,14 +60,14 @@ class range_encoder {
     narrow(unit * first, unit * width);
   }
 
-  //! Encodes a yes or no at odds of ones : total - ones. 0 < ones < total <= 2^32.
+  //! Encodes "yes" (`one`) or "no". The probability of "yes" is ones / total. 0 < ones < total <= 2^32.
   void bit(bool one, std::uint64_t ones, std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones < total && total <= (std::uint64_t{1} << 32), "odds outside their range");
     const std::uint64_t split = detail::yes_part(range_, ones, total);
     one ? narrow(0, split) : narrow(split, range_ - split);
   }
-  //! Encodes `count` times "no" at odds of ones : total, ones : total - 1, ...; count <= total - ones. Writes the same
-  //! bytes as `bit`.
+  //! Encodes "no" `count` times; the probability of "yes" is ones / total, then ones / (total - 1), and so on. count <=
+  //! total - ones. Writes the same bytes as `bit`.
   void noes(std::uint32_t count, std::uint32_t ones, std::uint32_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && count <= total - ones, "odds outside their range");
     std::uint64_t low = low_, range = range_;
@@ -166,15 +166,15 @@ class range_encoder {
   std::uint64_t low_ = 0;
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t length_ = 0;
-  std::size_t carried_ = 0;  // length_ at the last carry; before it, low was below any bytes that now end as zeros
+  std::size_t carried_ = 0;  // length_ at the last carry: a decoder reads at least this many bytes
   bool counting_ = false;    // set once the end of the span is reached
   std::size_t zeros_ = 0;    // if counting: zero bytes at the end of the output
   std::size_t ones_ = 0;     // if counting: 0xff bytes at the end of the output
 };
 
-//! Decodes the symbols that the encoder wrote. The calls must have the same odds in the same order. After the first
-//! impossible value the decoder stays in the failed state, but returns values that are in range, so a caller can check
-//! once per distribution. The caller must end with `finish`.
+//! Decodes the symbols that the encoder wrote. The caller must request the same steps with the same arguments in the
+//! same order. After the first impossible value the decoder stays in the failed state, but returns values that are in
+//! range, so a caller can check once per distribution. The caller must end with `finish`.
 class range_decoder {
  public:
   explicit range_decoder(std::span<const std::byte> bytes) noexcept : bytes_(bytes) {
@@ -197,8 +197,8 @@ class range_decoder {
     return one;
   }
 
-  //! Returns how many times `bit` returns "no" at odds of ones : total, ones : total - 1, ..., before it returns "yes"
-  //! or only ones are left. 0 < ones <= total.
+  //! Returns how many times `bit` returns "no" before it returns "yes". The probability of "yes" is ones / total, then
+  //! ones / (total - 1), and so on; if it reaches 1, the function returns without a further step. 0 < ones <= total.
   [[nodiscard]] std::uint32_t noes(std::uint32_t ones, std::uint32_t total) noexcept {
     SPECVERIFY_ASSERT(ones > 0 && ones <= total, "odds outside their range");
     std::uint64_t value = value_, range = range_;
@@ -224,7 +224,7 @@ class range_decoder {
   }
 
   //! Returns the position of the code in [0, total), total in [1, 2^40]. The caller must then call `take` with the
-  //! interval that holds it and the same total.
+  //! interval that contains the position, and the same total.
   [[nodiscard]] std::uint64_t peek(std::uint64_t total) noexcept {
     SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 40), "total outside its range");
     const std::uint64_t at = value_ / (range_ / total);
@@ -238,7 +238,8 @@ class range_decoder {
     narrow(unit * first, unit * width);
   }
 
-  //! Returns the position of the code in [0, 2^40). The caller must then call `take` with the part that holds it.
+  //! Returns the position of the code in [0, 2^40). The caller must then call `take` with the part that contains the
+  //! position.
   [[nodiscard]] std::uint64_t peek() noexcept {
     const std::uint64_t at = value_ / (range_ >> 40);
     if (at < (std::uint64_t{1} << 40)) return at;
@@ -260,8 +261,8 @@ class range_decoder {
   //! Returns whether every further step takes the first symbol, so that the caller may skip these steps.
   [[nodiscard]] bool rests() const noexcept { return value_ == 0 && position_ >= bytes_.size() + 8; }
 
-  //! Returns the bytes that belong to the code; the others are zeros. Errors: not_canonical (an encoder ends these
-  //! steps with other bytes), trailing_bytes; `where` = byte.
+  //! Returns the number of bytes that belong to the code; all bytes after them are zeros. Errors: not_canonical (an
+  //! encoder ends these steps with other bytes), trailing_bytes; `where` = byte.
   [[nodiscard]] result<std::size_t> finish() const noexcept {
     const std::size_t used = bytes_.size();
     if (failed_) return status{errc::not_canonical, part::codec, static_cast<std::uint32_t>(used)};

@@ -3,12 +3,12 @@
 //! separators of a composition (codec/count_code.hpp).
 //!
 //! Members are coded in ascending order, each by the gap before it. The next gap of a random subset has at least g
-//! slots with probability C(n-g,k) / C(n,k). If n >= 8k, the code uses the approximation ((N-g)/N)^k with N = n -
+//! slots with the probability C(n-g,k) / C(n,k). If n >= 8k, the code uses the approximation ((N-g)/N)^k with N = n -
 //! (k-1)/2, whose error in the exponent is k^2/(12 n^2). The last member is coded as a uniform symbol. If n < 8k, the
 //! remaining subset is dense, so it is coded slot by slot with the exact odds k : n-k. A gap whose survival probability
 //! is 2^-8 or less begins with an escape symbol, because small probabilities would lose relative precision.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the subset term of eq. (5); the code is ours.
-//! Symbols:    n = slots left, k = members left, S(g) = survival(g) / 2^40.
+//! Symbols:    n = remaining slots, k = remaining members, S(g) = survival(g) / 2^40.
 //! Guarantees: the cost is within 0.2 bits + 0.02 % of log2 C(n, k) for every subset, as tests measure. For any input
 //!             there are at most 9 k steps of O(1), and escapes of 8 bits each. Integers only, no allocation, noexcept;
 //!             bit-exact. Limits: n <= 2^25 - 1, k <= n.
@@ -33,7 +33,8 @@ class subset_encoder {
     SPECVERIFY_ASSERT(members <= slot_count && slot_count < detail::max_slots, "a subset larger than its set");
   }
 
-  //! Encodes the next member, counted from the first slot. It must leave space for the members that follow.
+  //! Encodes the next member, counted from the first slot. There must be enough slots after it for the remaining
+  //! members.
   void put(std::uint32_t position) noexcept {
     std::uint32_t gap = position - next_;
     SPECVERIFY_ASSERT(members_ > 0 && position >= next_ && gap <= slots_ - members_, "members not ascending");

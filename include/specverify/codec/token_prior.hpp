@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Codes token ids by weights that both sides compute from a shared table and the text before each id.
+//! Encodes and decodes token ids with weights that both sides compute from a shared table and the text before each id.
 //!
 //! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference that both ends adapt.
-//! Symbols:    V = vocabulary size; W = sum of the table's weights; n = entries, at most 160: the followers of the last
-//!             id and of the last two ids in the table, and the ids after them at earlier places of the text. An id has
-//!             the table's weight plus its shares of what each source adds; the total is at most 16 W <= 2^32.
-//! Guarantees: the weights are a pure function of the table and the text before the id, drafts of the open block
-//!             included. There is no state, so nothing is journaled or taken back. Every id has a weight of at least 1
-//!             and at least 1/16 of what the table's weights alone give it. O(log V + n) per id and a look at the last
-//!             max_prior_window ids; no allocation, noexcept, bit-exact.
-//! Deviates:   the paper adapts its reference to samples; here only counts of followers in the same text do that.
+//! Symbols:    V = vocabulary size; W = sum of the table's weights; n = ids with added weight, at most 160: the table's
+//!             lists of followers of the last id and of the last two ids, and the ids that followed them earlier in the
+//!             text. The weight of an id is its weight in the table plus its share of the weight that each source adds.
+//!             The sum of all weights is at most 16 W <= 2^32.
+//! Guarantees: the weights are a pure function of the table and the ids before an id, including earlier drafts of the
+//!             same message. There is no other state, so journals store none, and a rejected draft needs no rollback.
+//!             Every id has a weight of at least 1, and a probability of at least 1/16 of its probability by the
+//!             table's weights alone. O(log V + n^2) per id, plus a search of the last max_prior_window ids; no
+//!             allocation, noexcept, bit-exact.
+//! Deviates:   the paper adapts its reference to samples. Here the table is fixed, but the ids that followed the same
+//!             ids earlier in the text add weight.
 //! See:        docs/algorithms/token_prior.md, docs/wire-format.md, tests/unit/codec/token_prior_test.cpp
 #ifndef SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
 #define SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
@@ -22,12 +25,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Number of ids before the last id that are searched for the same id, because a longer search costs more than it
 //! saves.
 inline constexpr std::size_t max_prior_window = 1024;
-inline constexpr std::size_t max_prior_places = 32;  //!< maximum number of earlier places that count; later ones first
+inline constexpr std::size_t max_prior_places = 32;  //!< maximum number of earlier occurrences that count: the latest
 
 //! The weights of the id after a text.
 class token_prior {
  public:
-  //! Part [first, first + width) of [0, total()) that an id has.
+  //! The part [first, first + width) of [0, total()) that belongs to an id.
   struct interval {
     std::uint64_t first;
     std::uint64_t width;
@@ -67,7 +70,7 @@ class token_prior {
     return {first + below, table_.sum_below(index + 1) - first + own};
   }
 
-  //! Returns the id whose part has a point in [0, total()).
+  //! Returns the id whose part contains `point`, which must be in [0, total()).
   [[nodiscard]] token_id at(std::uint64_t point) const noexcept {
     std::uint64_t below = 0;
     std::uint32_t from = 0, end = table_.vocab_size();
@@ -90,7 +93,7 @@ class token_prior {
     std::uint32_t weight;
   };
 
-  //! Ids after the latest earlier places of the last id.
+  //! The ids that followed earlier occurrences of the last id, the latest first.
   struct places {
     explicit places(std::span<const token_id> text) noexcept {
       const std::size_t size = text.size(), stop = size > max_prior_window + 1 ? size - max_prior_window - 1 : 0;
@@ -136,10 +139,10 @@ class token_prior {
   std::uint64_t added_ = 0;
 };
 
-//! Codes text[first..] after the ids before it: each id by the weights of the text before it.
-//! text: ids before the ones to code (see token_prior), then these ids.
+//! Encodes text[first..], each id with the weights of `token_prior` for the ids before it.
+//! text: the ids before the ids to encode (see token_prior), then the ids to encode.
 //! Errors: size_mismatch (`first` is above the size), token_out_of_range (`where` = index in `text`). On an error
-//!         nothing is coded.
+//!         nothing is encoded.
 [[nodiscard]] inline status encode_ids(range_encoder& coder, const prior_table& table, std::span<const token_id> text,
                                        std::size_t first) noexcept {
   if (first > text.size()) return detail::codec_error(errc::size_mismatch, first);
@@ -155,8 +158,8 @@ class token_prior {
   return {};
 }
 
-//! Decodes text[first..] and writes it; text[..first) must hold the ids before it. Every id written is below V for any
-//! bytes. If the decoder fails, the remaining ids are 0; the caller must check coder.finish().
+//! Decodes ids and writes them to text[first..]; text[..first) must contain the ids before them. All written ids are
+//! below V for any bytes. If the decoder fails, the remaining ids are 0; the caller must check coder.finish().
 //! Errors: size_mismatch (`first` is above the size); then nothing is written.
 [[nodiscard]] inline status decode_ids(range_decoder& coder, const prior_table& table, std::span<token_id> text,
                                        std::size_t first) noexcept {

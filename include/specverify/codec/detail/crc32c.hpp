@@ -13,7 +13,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! CRC-32C (Castagnoli, reflected polynomial 0x82f63b78), eight bytes at a time.
+//! Tables for CRC-32C (Castagnoli, reflected polynomial 0x82f63b78) that process eight bytes at a time.
 struct crc_tables {
   std::uint32_t of[8][256] = {};
   constexpr crc_tables() noexcept {

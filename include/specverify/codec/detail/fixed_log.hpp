@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes log2 and 2^-x in 64-bit integers, so results are bit-identical on every machine. codec/support_code.hpp
-//! uses them for the survival function of gaps.
+//! Computes log2 and 2^-x in 64-bit integers, so results are bit-identical on every machine. codec/detail/gap_model.hpp
+//! uses both for the survival function of gaps.
 //!
 //! Guarantees: |log2_fixed(x) / 2^58 - log2 x| < 2^-41 and |exp2_fixed(y) / 2^63 - 2^-(y / 2^58)| < 2^-38, monotone in
-//!             the range that support_code uses (tests); constexpr. The tables are round(2^63 * -log2(reciprocal /
-//!             2^17)) with reciprocal = ceil(2^25 / (256 + i)), and round(2^(63 - i / 256));
-//!             tests/wire/decode_golden_test.py derives them again.
+//!             the range that gap_model uses (tests); constexpr. The tables are round(2^63 * -log2(reciprocal / 2^17))
+//!             with reciprocal = ceil(2^25 / (256 + i)), and round(2^(63 - i / 256)); tests/wire/decode_golden_test.py
+//!             derives them again.
 #ifndef SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP
 #define SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP
 
@@ -166,7 +166,7 @@ inline constexpr unsigned log2_fraction_bits = 58;
          ((log2_table[index] + multiply_high(z, sum)) >> 5);
 }
 
-//! Returns 2^(-y / 2^58) * 2^63 for y below 64 * 2^58, or 0 if it is below 1.
+//! Returns 2^(-y / 2^58) * 2^63 for y below 64 * 2^58. A result below 1 is 0.
 [[nodiscard]] constexpr std::uint64_t exp2_fixed(std::uint64_t y) noexcept {
   const unsigned whole = static_cast<unsigned>(y >> log2_fraction_bits);
   const std::uint32_t index = static_cast<std::uint32_t>(y >> (log2_fraction_bits - 8)) & 255u;

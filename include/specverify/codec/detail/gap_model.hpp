@@ -55,7 +55,7 @@ class gap_model {
 
   //! Returns the gap g with S(g + 1) < level <= S(g); level must be in [1, 2^40].
   [[nodiscard]] constexpr found_gap quantile(std::uint64_t level) const noexcept {
-    // The guess is rarely off; the survival function corrects it.
+    // The guess is rarely wrong, but the survival function then corrects it.
     const std::uint64_t lost = exp2_loss_guess(multiply_high(level_exponent_guess(level), reciprocal(members_)));
     const auto gap = static_cast<std::uint32_t>(multiply_high(lost, doubled_) / 2);
     found_gap found{gap, survival(gap), survival(gap + 1)};

@@ -37,7 +37,7 @@ constexpr void both(Field& field, Flag& first, Flag& second) noexcept {
   }
 }
 
-//! Bytes of a sparsifier's state, which has no members to name.
+//! Bytes of a sparsifier's state, which is stored as a whole.
 template <class State>
 inline constexpr std::size_t state_bytes = std::is_empty_v<State> ? 0 : sizeof(State);
 
@@ -102,7 +102,8 @@ class member_writer {
 };
 
 //! Reads members back. A bool other than 0 and 1, an enum above the last value or a term out of range makes `good`
-//! false, but the member keeps the old value. `why` returns the first such error, if the bytes begin with the terms.
+//! false, but the member keeps the old value. `why` returns the first such error; its `where` is correct only if the
+//! bytes begin with the terms.
 class member_reader {
  public:
   explicit member_reader(const std::byte* at) noexcept : begin_(at), at_(at) {}

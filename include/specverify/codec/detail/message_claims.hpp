@@ -11,7 +11,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the ideal cost of the most expensive distribution with a tail and a token, in bits.
+//! Returns the ideal cost in bits of the most expensive distribution with a tail, plus a token.
 [[nodiscard]] inline double dearest_tail_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, so up to about the larger root of 2 k^2 + k (l+3-V) = V l + V
@@ -30,7 +30,7 @@ namespace detail {
   return most + std::log2(static_cast<double>(limit)) + std::log2(static_cast<double>(limit) + 1) + std::log2(size);
 }
 
-//! Returns the ideal cost of the most expensive distribution with a token, in bits.
+//! Returns the ideal cost in bits of the most expensive distribution, plus a token.
 [[nodiscard]] inline double dearest_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
   if (format.format == law_format::dense_lattice)
@@ -59,8 +59,8 @@ namespace detail {
   return most + 2 * std::log2(static_cast<double>(limit));
 }
 
-//! Returns the maximum bits of one distribution with a token: a subset and a composition, each within 0.2 bits + 0.02 %
-//! of the ideal (codec/support_code.hpp).
+//! Returns the maximum bits of one distribution plus a token. A distribution is a subset and a composition, each within
+//! 0.2 bits + 0.02 % of the ideal cost (codec/support_code.hpp).
 [[nodiscard]] inline double max_law_bits(const wire_format& format) noexcept {
   return dearest_law_bits(format) * 1.0002 + 2;
 }

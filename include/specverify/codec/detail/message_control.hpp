@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes feedback, refuse and stop messages. Used by codec/message.hpp, which documents them.
+//! Encodes and decodes feedback, refuse and stop messages, and computes the sizes of text, supply and control messages.
+//! Used by codec/message.hpp, which documents the functions.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_CONTROL_HPP
 

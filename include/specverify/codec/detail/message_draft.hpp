@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes draft messages with distributions. Used by codec/message.hpp, which documents them.
+//! Encodes and decodes draft messages with distributions. Used by codec/message.hpp, which documents the functions.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_DRAFT_HPP
 
@@ -15,8 +15,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the bytes of the code. Errors: not_canonical, if no decoder can follow it (max_bytes_ahead in
-//! codec/range_coder.hpp).
+//! Encodes the number of drafts and the drafts, and returns the length of the code in bytes. Errors: not_canonical, if
+//! no decoder can follow the code (max_bytes_ahead in codec/range_coder.hpp).
 template <class Draft>
 [[nodiscard]] result<std::size_t> encode_lattices(const wire_format& format, std::span<const Draft> drafts,
                                                   std::span<std::byte> body) noexcept {
@@ -100,7 +100,7 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
   return used ? close_steady(begin + *used, format, message) : used.error();
 }
 
-//! Returns the workspace that decodes distributions of this many listed ids.
+//! Returns the bytes of workspace for decoding distributions of up to `entries` listed ids.
 [[nodiscard]] constexpr std::size_t decode_space(std::size_t entries) noexcept {
   return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
 }

@@ -47,7 +47,7 @@ class field_writer {
 };
 
 inline constexpr unsigned kind_bits = 4;
-//! A message kind of version 2. An edge of that version may also begin a connection with it.
+//! A message kind of version 2. An edge of that version may begin a connection with a resume instead of a hello.
 inline constexpr unsigned resume_of_version_2 = 6;
 
 //! Packs numbers of up to 32 bits, low bit first, and fills the last byte with zeros.
@@ -99,7 +99,8 @@ class bit_reader {
   return saturating(bytes).rounded_up(pad_to).value;
 }
 
-//! Values that only hello sends in full, and whose name a refusal repeats. The checksums of both cover them.
+//! Values that a hello contains in full. Its checksum covers them. The checksum of a refusal covers the name of the
+//! answered hello instead.
 struct hello_head {
   hello_name name{};
   std::uint32_t round = 0;
@@ -126,7 +127,7 @@ inline constexpr std::size_t hello_head_bytes = 28;
   return head;
 }
 
-//! Returns the CRC-32C of the head, the length, bytes 0..3 and the bytes from 8 on.
+//! Returns the CRC-32C of the head, the message's length, bytes 0..3 and the bytes from byte 8 on.
 [[nodiscard, gnu::noinline]] inline std::uint32_t checksum_of(const hello_head& head,
                                                               std::span<const std::byte> message) noexcept {
   std::byte unsent[hello_head_bytes + 4];
@@ -143,7 +144,7 @@ inline constexpr std::size_t hello_head_bytes = 28;
   return extend_prefix_hash(of_round, static_cast<token_id>(kind));
 }
 [[nodiscard]] constexpr std::size_t check_bytes(const wire_format& format) noexcept { return format.check_bits / 8u; }
-//! Returns the bytes of a steady message with `bytes` own bytes; zero padding and the check follow them.
+//! Returns the size in bytes of a steady message whose own bytes, before zero padding and check, are `bytes`.
 [[nodiscard]] constexpr std::uint64_t steady_bytes(std::uint64_t bytes, const wire_format& format) noexcept {
   return padded(bytes + check_bytes(format), format.pad_to);
 }
@@ -184,12 +185,13 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
   numeric::store_le(whole.data() + 4, checksum_of(head, whole), 4);
   return whole;
 }
-//! Compares header and checksum of a message, which must have at least a header. The bits next to the kind are not
-//! compared, because version 2 stores a number there.
+//! Checks the header and the checksum of a message against `head`. The message must be at least as long as a header.
+//! The bits next to the kind are not checked, because version 2 stores a number there.
 [[nodiscard]] inline status check_headed(const hello_head& head, std::span<const std::byte> message) noexcept {
   if (numeric::load_le(message.data() + 4, 4) != checksum_of(head, message))
     return codec_error(errc::checksum_mismatch, 4);
-  // The rest of the header repeats the head, so with a good checksum only a forger writes other bytes.
+  // The rest of the header repeats parts of `head`. If these bytes differ but the checksum matches, the message is
+  // forged.
   if (numeric::load_le(message.data() + 1, 1) != (head.round & 0xffu)) return codec_error(errc::not_canonical, 1);
   return numeric::load_le(message.data() + 2, 2) != (head.length & 0xffffu) ? codec_error(errc::not_canonical, 2)
                                                                             : status{};
@@ -201,7 +203,7 @@ inline std::span<std::byte> end_headed(message_kind kind, const hello_head& head
 
 // Steady messages
 
-//! Ends a message whose first `bytes` bytes are written, with the kind among them. Adds padding and check.
+//! Ends a message whose first `bytes` bytes, including the kind, are already written: adds padding and check.
 inline std::span<std::byte> seal(message_kind kind, const wire_place& place, const wire_format& format,
                                  std::uint64_t bytes, std::span<std::byte> out) noexcept {
   const auto total = static_cast<std::size_t>(steady_bytes(bytes, format));
@@ -211,7 +213,8 @@ inline std::span<std::byte> seal(message_kind kind, const wire_place& place, con
   return out.first(total);
 }
 
-//! Checks the kind and the check. Errors: also truncated, checksum_mismatch (`where` = byte of the check).
+//! Checks the kind and the check. Errors: those of `is_kind`, truncated, checksum_mismatch (`where` = byte of the
+//! check).
 [[nodiscard]] inline status open_steady(message_kind kind, const wire_place& place, const wire_format& format,
                                         std::span<const std::byte> message) noexcept {
   if (const status why = is_kind(kind, message); !why.ok()) return why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes hello messages. Used by codec/message.hpp, which documents them.
+//! Encodes and decodes hello messages. Used by codec/message.hpp, which documents the functions.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_HELLO_HPP
 
@@ -17,11 +17,12 @@ inline constexpr std::size_t field_head = 3;  // type u8, length u16
 
 }  // namespace detail
 
-//! The fields of a hello, one after another. Each must be added once, in the order of the numbers.
+//! Builds the fields of a hello. Each field may be added once, and types must ascend.
 class hello_fields {
  public:
   static constexpr std::size_t most_bytes = 15 + 11 + 4 + 13 + 20;
-  //! Returns the size in bytes of a known field, or 0 if the field may have any length.
+  //! Returns the size in bytes of a field of a known type, including its head. Returns 0 for other types, which may
+  //! have any length.
   [[nodiscard]] static constexpr std::size_t bytes_of(unsigned type) noexcept {
     constexpr std::size_t known[] = {0, 15, 11, 4}, required[] = {13, 20};
     if (type < 4) return known[type];
@@ -97,7 +98,7 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // offse
   }
   return {};
 }
-//! Returns unknown_field if there is a field that the reader must know and does not. `where` = type.
+//! Returns unknown_field if there is a field of an unknown type that the reader must reject. `where` = type.
 [[nodiscard]] inline status check_known(std::span<const std::byte> fields) noexcept {
   for (std::size_t at = 0; at < fields.size(); at += field_bytes(fields.data() + at)) {
     const unsigned type = std::to_integer<unsigned>(fields[at]);
@@ -136,7 +137,7 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // offse
   return codec_error(errc::field_out_of_range, hello_bytes + at);
 }
 
-//! Checks a hello, for encoder and decoder; the terms must be in range; `where` = byte of the field.
+//! Checks a hello whose terms are in range, for encoder and decoder; `where` = byte of the field.
 [[nodiscard]] inline status check_hello(const hello_message& value) noexcept {
   if (const status why = check(value.format); !why.ok()) return why;
   if (const status why = check_fields(value.fields); !why.ok()) return why;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes the ids of a draft message by a prior (id_code::prior). Used by codec/message.hpp.
+//! Encodes and decodes the ids of a draft message with a table of weights (id_code::prior). Used by codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_IDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_IDS_HPP
 
@@ -11,13 +11,13 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the maximum bytes of the range code of `drafts` ids, because an id costs at most 32 bits and 2^-16 bits of
+//! Returns the maximum bytes of the range code of `drafts` ids. An id costs at most 32 bits, plus 2^-16 bits by
 //! rounding.
 [[nodiscard]] constexpr std::uint64_t prior_ids_bytes(const wire_format& format, std::uint64_t drafts) noexcept {
   return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + 32 * drafts + 1) + 1;
 }
 
-//! Checks that `known` has a table for this vocabulary, and room for `added` tokens after the text.
+//! Checks that `known` has a table for this vocabulary, and space for `added` tokens after the text.
 [[nodiscard]] inline status check_prior_text(const wire_format& format, const prior_text& known,
                                              std::uint64_t added) noexcept {
   if (known.table == nullptr) return codec_error(errc::invalid_argument, format.at_ids);
@@ -27,8 +27,9 @@ namespace detail {
   return known.memory.size() < needed ? codec_error(errc::output_too_small, needed) : status{};
 }
 
-//! Codes the drafts after the `begin` bits of `out` that contain the attachments, and clears the rest of the byte in
-//! which the attachments end. The skipped ids must be in `known` already. Returns the bytes up to the end of the code.
+//! Encodes the drafts after the attachments, which take the first `begin` bits of `out`. Clears the remaining bits of
+//! the byte in which the attachments end. The skipped ids must already be in `known`. Returns the number of bytes up to
+//! the end of the code.
 [[nodiscard]] inline result<std::size_t> encode_prior_ids(const wire_format& format,
                                                           std::span<const claimed_draft> claims,
                                                           const prior_text& known, std::size_t skipped,
@@ -47,8 +48,8 @@ namespace detail {
   return coder.decodable() ? result<std::size_t>(at + bytes) : codec_error(errc::not_canonical, bytes);
 }
 
-//! Decodes the drafts after the attachments, which must have been read, into `known`, after the skipped ids. Checks the
-//! whole message. Returns the number of drafts.
+//! Decodes the drafts into `known`, after the skipped ids, and checks the rest of the message. `attached` must already
+//! have read the attachments. Returns the number of drafts.
 [[nodiscard]] inline result<std::uint32_t> decode_prior_ids(const wire_format& format,
                                                             std::span<const std::byte> message,
                                                             const attachment_reader& attached, const prior_text& known,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes a distribution with the drafted token, in every format. Used by codec/message.hpp, which documents the
-//! formats.
+//! Encodes and decodes a distribution with the drafted token, in the formats that use the range coder (lattices). Used
+//! by codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_LAWS_HPP
 
@@ -40,17 +40,18 @@ namespace detail {
   }
 }
 
-//! Returns the number of bytes after the attachments.
+//! Returns the number of bytes after the attachments in fp16_row.
 [[nodiscard]] constexpr std::uint64_t fp16_row_bytes(const wire_format& format, std::uint64_t draft_length) noexcept {
   return 2 + draft_length * 2 * format.vocab_size + bits_to_bytes(draft_length * token_bits(format.vocab_size));
 }
-//! Returns the number of bits after the attachments.
+//! Returns the number of bits after the attachments in formats without distributions.
 [[nodiscard]] constexpr std::uint64_t claims_bits(const wire_format& format, std::uint64_t draft_length) noexcept {
   const std::uint32_t count = format.format == law_format::token_and_count ? ceil_log2(format.resolution) : 0;
   return ceil_log2(std::uint64_t{format.max_draft_length} + 1) + draft_length * (token_bits(format.vocab_size) + count);
 }
 
-//! top_k_tail: returns the count of one lattice unit, V - K, so that V - K ids can share a unit.
+//! top_k_tail: returns the count of one lattice unit, V - K, so that the V - K ids of the tail can share a unit; 1 if K
+//! = V.
 [[nodiscard]] constexpr std::uint32_t tail_ids(std::uint32_t vocab_size, std::uint32_t size) noexcept {
   return vocab_size > size ? vocab_size - size : 1;
 }

@@ -17,7 +17,8 @@ namespace detail {
 [[nodiscard]] constexpr std::size_t bitmap_words(std::uint32_t draft_length) noexcept {
   return (std::size_t{draft_length} + 63) / 64;
 }
-//! A request may ask for distributions, and for hidden states if the hello agreed on them.
+//! Returns whether a request may ask for this kind of data: distributions, or hidden states if the hello agreed on
+//! them.
 [[nodiscard]] constexpr bool may_ask(const wire_format& format, unsigned what) noexcept {
   return what == 0 || (what == 1 && format.attachments.hidden != hidden_format::none);
 }
@@ -41,7 +42,7 @@ inline void store_bitmap(std::byte* at, std::span<const std::uint64_t> words, st
 [[nodiscard]] constexpr std::size_t bitmap_end(std::uint32_t draft_length) noexcept {
   return 1 + static_cast<std::size_t>(bits_to_bytes(draft_length));
 }
-//! `what` is stored next to the kind.
+//! Returns `what`, which is stored next to the kind.
 [[nodiscard]] inline unsigned what_of(std::span<const std::byte> message) noexcept {
   return std::to_integer<unsigned>(message[0]) >> kind_bits;
 }

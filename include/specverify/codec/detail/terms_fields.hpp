@@ -81,7 +81,7 @@ template <class T>
   return {0, bits_of(last), code, where};
 }
 
-//! The flags of the attachments in one byte, as a hello holds them.
+//! Returns the flags of the attachments in one byte, as in a hello.
 [[nodiscard]] constexpr std::uint8_t marks_of(const attachment_format& with) noexcept {
   return static_cast<std::uint8_t>((with.channel_report ? 1 : 0) + (with.resolution_with_draft ? 2 : 0) +
                                    (with.drafted_probability ? 4 : 0));
@@ -179,7 +179,7 @@ class term_list {
 }
 
 //! Returns the first term in which two sessions differ. The guarantee is not compared, because each side may claim a
-//! different guarantee. Two kinds of noise are no difference either, because the cloud chooses the kind.
+//! different guarantee. Two different kinds of noise are not a difference either, because the cloud chooses the kind.
 [[nodiscard]] constexpr term difference(const session_terms& one, const session_terms& other) noexcept {
   const term_list a(one), b(other);
   for (std::size_t id = 0; id < static_cast<std::size_t>(term::none); ++id) {
