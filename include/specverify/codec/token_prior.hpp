@@ -20,6 +20,10 @@
 #include <specverify/codec/prior_table.hpp>
 #include <specverify/codec/range_coder.hpp>
 
+#include <algorithm>
+#include <array>
+#include <limits>
+
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Number of ids before the last id that are searched for the same id, because a longer search costs more than it
@@ -50,12 +54,18 @@ class token_prior {
     if (!two.empty()) sources |= 2u;
     if (seen.after_one > 0) sources |= 4u;
     if (seen.after_two > 0) sources |= 8u;
-    add_list(one, table.added(sources, prior_source::after_one));
-    add_list(two, table.added(sources, prior_source::after_two));
     const std::uint32_t each_one = seen.share(table.added(sources, prior_source::seen_one), seen.after_one),
                         each_two = seen.share(table.added(sources, prior_source::seen_two), seen.after_two);
-    for (std::uint32_t i = 0; i < seen.after_one; ++i)
-      add(seen.followers[i], each_one + (seen.matches_two[i] ? each_two : 0));
+    std::array<entry, max_prior_places> found;
+    std::size_t count = 0;
+    for (std::uint32_t i = 0; i < seen.after_one; ++i) {
+      const token_id id = seen.followers[i];
+      if (id >= 0 && static_cast<std::uint32_t>(id) < table.vocab_size())
+        found[count++] = {id, each_one + (seen.matches_two[i] ? each_two : 0)};
+    }
+    std::sort(found.begin(), found.begin() + count, [](const entry& a, const entry& b) { return a.id < b.id; });
+    merge(one, table.added(sources, prior_source::after_one), two, table.added(sources, prior_source::after_two),
+          std::span<const entry>(found).first(count));
   }
 
   [[nodiscard]] std::uint64_t total() const noexcept { return table_.sum_below(table_.vocab_size()) + added_; }
@@ -114,23 +124,37 @@ class token_prior {
     std::uint32_t after_one = 0, after_two = 0;
   };
 
-  void add_list(std::span<const prior_follower> list, std::uint32_t weight) noexcept {
-    for (const prior_follower& one : list)
-      add(one.id, static_cast<std::uint32_t>(std::uint64_t{weight} * one.share >> 31));
-  }
-  // Keeps the entries ascending. Each list is ascending, so most ids go to the end.
-  void add(token_id id, std::uint32_t weight) noexcept {
-    if (id < 0 || static_cast<std::uint32_t>(id) >= table_.vocab_size()) return;
-    added_ += weight;
-    std::size_t at = size_;
-    while (at > 0 && entries_[at - 1].id > id) --at;
-    if (at > 0 && entries_[at - 1].id == id) {
-      entries_[at - 1].weight += weight;
-      return;
+  //! Merges three lists in ascending order of the ids: followers of the last id and of the last two ids, to which the
+  //! weights are divided by their shares, and ids found in the text.
+  void merge(std::span<const prior_follower> one, std::uint32_t weight_one, std::span<const prior_follower> two,
+             std::uint32_t weight_two, std::span<const entry> found) noexcept {
+    constexpr token_id end = (std::numeric_limits<token_id>::max)();
+    const auto head = [](const auto& list) { return list.empty() ? end : list.front().id; };
+    const auto part = [](std::uint32_t weight, std::uint32_t share) {
+      return static_cast<std::uint32_t>(std::uint64_t{weight} * share >> 31);
+    };
+    for (;;) {
+      const token_id id = std::min<token_id>({head(one), head(two), head(found)});
+      if (id == end) return;
+      if (head(one) == id) {
+        add(id, part(weight_one, one.front().share));
+        one = one.subspan(1);
+      } else if (head(two) == id) {
+        add(id, part(weight_two, two.front().share));
+        two = two.subspan(1);
+      } else {
+        add(id, found.front().weight);
+        found = found.subspan(1);
+      }
     }
-    for (std::size_t i = size_; i > at; --i) entries_[i] = entries_[i - 1];
-    entries_[at] = {id, weight};
-    ++size_;
+  }
+  // Ids must not descend from call to call.
+  void add(token_id id, std::uint32_t weight) noexcept {
+    added_ += weight;
+    if (size_ > 0 && entries_[size_ - 1].id == id)
+      entries_[size_ - 1].weight += weight;
+    else
+      entries_[size_++] = {id, weight};
   }
 
   const prior_table& table_;
