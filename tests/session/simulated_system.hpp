@@ -170,6 +170,11 @@ inline void give_tables(simulated_system& to, std::uint64_t seed) {
   to.service.priors = of_cloud[chosen / 4 % 4];
 }
 
+inline void write_ahead(sv::edge_options& device) {
+  device.on_link_loss = sv::link_loss::continue_local;
+  device.max_ahead = 9;
+}
+
 //! Returns the system of a schedule.
 inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, bool unconditional, dice& chance) {
   simulated_system made = system_of(seed, 24, chance.chance(0.5) ? 1 : 5);
@@ -192,6 +197,7 @@ inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, boo
         o.noise = sv::noise_kind::philox;
         made.service.noise = static_cast<sv::noise_kind>(seed % 5);  // none: the edge's
       }
+      if (mix(seed ^ 0xA4EAD) % 3 == 0) write_ahead(o);  // drafts and texts stay the same
       [[fallthrough]];
     case kind_of_system::stream:
       o.format = sv::law_format::token_only;
@@ -216,8 +222,7 @@ inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, boo
       }
       break;
     case kind_of_system::ahead:
-      o.on_link_loss = sv::link_loss::continue_local;
-      o.max_ahead = 9;
+      write_ahead(o);
       [[fallthrough]];
     case kind_of_system::token:
       if (unconditional) {

@@ -40,6 +40,7 @@ struct pair_options {
   sv::guarantee required = sv::guarantee::lossy;
   sv::session_time timeout = 100;
   std::uint32_t retry_limit = 64;
+  sv::link_loss on_link_loss = sv::link_loss::wait;
   std::uint32_t cloud_max_length = 100;
   sv::wire_rule rule = sv::wire_rule::token;
   sv::noise_kind noise = sv::noise_kind::none, cloud_noise = sv::noise_kind::none;
@@ -101,6 +102,7 @@ struct basic_pair {
     o.stop_tokens = options.stop_tokens;
     o.retry_timeout = options.timeout;
     o.retry_limit = options.retry_limit;
+    o.on_link_loss = options.on_link_loss;
     o.text_chunk = options.edge_chunk;
     o.check_bits = options.check_bits;
     o.transform.truncation = options.truncation;

@@ -190,6 +190,41 @@ TEST_CASE("shared noise: the session's text is the target's own race") {
   CHECK(5 * accepted > 2 * drafted);
 }
 
+TEST_CASE("shared noise: an edge restored without a link writes nothing ahead until hello names the noise") {
+  pair_options options = shared();
+  options.on_link_loss = link_loss::continue_local;
+  pair p(options);
+  bytes question = p.start();
+  for (int i = 0; i < 4; ++i) question = p.exchange(question);
+  const bytes device = p.edge_journal;  // with an open draft
+  p.new_edge();
+  REQUIRE(p.edge->restore(device, 1).ok());
+  p.run_edge();
+  REQUIRE(p.edge->disconnect(2).ok());
+  p.run_edge();
+  for (session_time now = 3; now < 8; ++now) {
+    REQUIRE(p.edge->tick(now).ok());
+    p.run_edge();
+  }
+  CHECK(p.edge->state() != edge_state::failed);
+  CHECK(p.edge->statistics().written_ahead == 0);
+  REQUIRE(p.edge->reconnect(8).ok());
+  p.finish(p.hear(p.answer(pair::only(p.run_edge()))));
+  const std::vector<token_id> text = p.text();
+  CHECK(text == own_race(1, std::span(text).first(text.size() - 40), 40));
+
+  // A link that breaks after the hello: this edge writes ahead, with the noise of the session.
+  pair connected(options);
+  question = connected.start();
+  for (int i = 0; i < 4; ++i) question = connected.exchange(question);
+  REQUIRE(connected.edge->disconnect(9).ok());
+  for (session_time now = 10; now < 15; ++now) {
+    connected.run_edge();
+    REQUIRE(connected.edge->tick(now).ok());
+  }
+  CHECK(connected.edge->statistics().written_ahead > 0);
+}
+
 TEST_CASE("shared noise: the cloud chooses the kind, and a restored cloud keeps it") {
   std::uint64_t accepted = 0, drafted = 0;
   for (const noise_kind kind : {noise_kind::philox, noise_kind::vllm_fp32, noise_kind::vllm_fp64, noise_kind::sglang}) {

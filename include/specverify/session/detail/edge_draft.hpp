@@ -212,10 +212,12 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
 }
 
 //! Schedules the next token to write ahead, if one is allowed. The schedule is a deadline, so that the host can check
-//! the transport between two tokens.
+//! the transport between two tokens. A session that draws by shared noise waits until the cloud's hello has named the
+//! noise, because a restored edge does not know it before.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
-  const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() && drafts_.complete;
+  const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() &&
+                   drafts_.complete && (options_.noise == noise_kind::none || noise_.kind != noise_kind::none);
   if (may && !stops_at(position) && position < text_limit() && position - block_end() < options_.max_ahead)
     ahead_.deadline = now_;
 }
