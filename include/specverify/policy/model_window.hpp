@@ -28,8 +28,8 @@ struct throughput_model {
   std::uint32_t vocab_size = 0;    //!< V >= 1; a session sets it
   std::uint32_t support_size = 1;  //!< K, if `accounting` depends on it; a session sets it
   position_accounting accounting = position_accounting::dense;
-  round_times times{};   //!< t_d per draft, t_v per round, s
-  channel_state link{};  //!< rates in bit/s, round trip in s
+  round_times times{};   //!< t_d per draft and t_v per round, in seconds
+  channel_state link{};  //!< rates in bit/s, round trip in seconds
 };
 
 SPECVERIFY_TYPES_END

@@ -22,8 +22,8 @@ SPECVERIFY_TYPES_BEGIN
 
 //! A device, a cloud, the link between them, and a method.
 struct split_model {
-  round_times times{};         //!< t_d per draft and t_v per pass of the target, s
-  channel_state link{};        //!< rates in bit/s, round trip in s
+  round_times times{};         //!< t_d per draft and t_v per pass of the target, in seconds
+  channel_state link{};        //!< rates in bit/s, round trip in seconds
   double acceptance = 0.7;     //!< alpha, in [0, 1]
   double bits_per_draft = 12;  //!< uplink bits of one draft, >= 0
   double bits_per_round = 16;  //!< uplink bits of a message without drafts, >= 0

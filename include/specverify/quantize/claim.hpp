@@ -3,7 +3,7 @@
 //! consists of the token, its probability in the row, and the compressed distribution. The paper drafts in this order.
 //! It is lossy, because a rejection subtracts the compressed distribution, from which the token was not drawn.
 //!
-//! Use it for the hybrid baselines: call `row.sample`, then `make_claim`. If the output must follow the target's
+//! Use it for the baselines of the paper: call `row.sample`, then `make_claim`. If the output must follow the target's
 //! distribution exactly, use quantize/draft_law.hpp.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788.

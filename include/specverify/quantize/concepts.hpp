@@ -5,7 +5,7 @@
 //! For example, `sparse_lattice` divides by the weight of the support, and `lattice` by the weight of the whole row.
 //! Any quantizer keeps the target's distribution exact, because tokens are drawn from the quantized distribution and
 //! verified against it.
-//! Cost: O(1); no allocation.
+//! Cost: O(K), K = size of the support; no allocation.
 //! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CONCEPTS_HPP
 #define SPECVERIFY_QUANTIZE_CONCEPTS_HPP

@@ -10,7 +10,8 @@
 //! Guarantees: as for the reading, the sparsifier and the quantizer: the same distribution on every backend (bit-exact;
 //!             fp16_row: near-tie in the logits); no allocation; noexcept. Any sparsifier and any quantizer keep the
 //!             target's distribution exact, because the draft is drawn from the q^ that is sent.
-//! Cost:       O(K + |D| log K), plus the sparsifier's cost.
+//! Cost:       O(K + |D| log K), plus the sparsifier's cost; O(V) for fp16_row, and for dense_lattice if closer bounds
+//!             on W are needed.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
 #define SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP

@@ -8,7 +8,6 @@
 //!             = 1 + sum_k prod_{j<=k} a_j = sum_k k prod_{j<k} a_j (1 - a_k) + (L + 1) prod a_j, with j and k from 1
 //!             to L.
 //! Guarantees: O(L); no allocation.
-//! Deviates:   nothing.
 //! See:        docs/algorithms/expected_length.md, tests/unit/verify/expected_length_test.cpp
 #ifndef SPECVERIFY_VERIFY_EXPECTED_LENGTH_HPP
 #define SPECVERIFY_VERIFY_EXPECTED_LENGTH_HPP

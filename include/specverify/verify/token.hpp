@@ -11,9 +11,10 @@
 //! Guarantees: lossless if every draft was drawn from the distribution that it carries; unconditional for a
 //!             `claimed_draft` without a count. Such a draft is treated as a point mass: it is accepted with
 //!             probability p_i(x_i), otherwise y is drawn from p_i without x_i. The rule reads each row once, O(V), and
-//!             again only if a decision needs a more precise normalizer. It requests no row after the first rejection.
-//!             No allocation. Decisions equal those of exact arithmetic unless the two sides of a comparison differ by
-//!             at most 2^-20 of the larger side.
+//!             again only in the rare cases in which a decision needs a more precise normalizer or `trial_cap`
+//!             proposals did not give a token. It requests no row after the first rejection. No allocation. Decisions
+//!             equal those of exact arithmetic unless the two sides of a comparison differ by at most 2^-20 of the
+//!             larger side.
 //! Deviates:   if a draft has a count but no distribution, the rule cannot draw from the residual, so after a rejection
 //!             the verdict is `deferred`. Stop tokens and the budget can end a round early.
 //! See:        docs/algorithms/token.md, docs/guarantees.md, tests/unit/verify/token_test.cpp,
