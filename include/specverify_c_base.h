@@ -86,7 +86,7 @@ typedef struct specverify_transform {
   double top_p;               // (0, 1]; 1: off
   double min_p;               // [0, 1]; 0: off
   uint32_t top_k;             // 0: off
-  uint32_t truncation_order;  // 0: joint; 1: top-k, then top-p; 2: top-p, then top-k
+  uint32_t truncation_order;  // 0: joint (both cut the full distribution); 1: top-k first; 2: top-p first
   const int32_t* bias_ids;    // must be strictly ascending
   const float* bias_values;   // added to the logits of bias_ids
   size_t bias_count;
@@ -121,7 +121,7 @@ typedef struct specverify_system {
   uint32_t abi;
   uint32_t setting_count;
   const char* name;
-  const specverify_setting* settings;  // missing settings have defaults
+  const specverify_setting* settings;  // other settings get their defaults
 } specverify_system;
 
 SPECVERIFY_API specverify_status specverify_system_init(specverify_system* made, size_t size, uint32_t abi,

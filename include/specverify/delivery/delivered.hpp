@@ -30,7 +30,7 @@ class delivered {
   [[nodiscard]] const delivery_statistics& statistics() const noexcept { return delivery_.statistics(); }
 
   //! Waits while `delivery_window` messages are in flight. Errors: the link's errors; link_lost (the incarnation is
-  //! lost), size_mismatch, peer_timeout (no progress after all retries).
+  //! lost), size_mismatch, peer_timeout (retry_limit retries without progress).
   [[nodiscard]] status send(std::span<const std::byte> message) {
     if (is_client_ && statistics().sent == 0) delivery_.open(now());
     status why = delivery_.send(message, now());

@@ -115,7 +115,8 @@ class delivery {
     acknowledges_ = acknowledges_ || unsaid_ > 0;
     return window_.is_empty();
   }
-  //! Returns whether an incarnation is open. A server opens an incarnation at the client's first data datagram.
+  //! Returns whether an incarnation is open. A server opens an incarnation at the client's first data datagram, or
+  //! without a check at the connect.
   [[nodiscard]] bool is_open() const noexcept { return state_ >= state::accepted; }
   //! Returns whether no incarnation is open or being opened.
   [[nodiscard]] bool is_closed() const noexcept { return state_ == state::closed; }

@@ -71,7 +71,6 @@ template <class Link, class OnOutput>
 //! reconnect. After a link's error, the session can continue: `reconnect` it and call `generate` again. After
 //! unverified_text, the text can continue in a new session, with a new session id and the rest of the budget:
 //! `generate(another, edge.text(), model, link)`.
-//! the rest of the budget.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, Model& model, Link& link,

@@ -39,7 +39,7 @@ inline constexpr std::string_view channel_trace_columns =
   return static_cast<std::size_t>((saturating(steps) * (5 * 24 + 10 + 6) + channel_trace_columns.size() + 1).value);
 }
 
-//! Returns an upper bound on the steps that `read_channel_trace` reads: the line ends of `text`. O(characters).
+//! Returns an upper bound on the steps that `read_channel_trace` reads: the number of line ends. O(characters).
 [[nodiscard]] constexpr std::size_t max_channel_trace_steps(std::string_view text) noexcept {
   std::size_t count = 0;
   for (const char c : text) count += c == '\n' ? 1u : 0u;
@@ -59,7 +59,7 @@ namespace detail {
   return errc::ok;
 }
 
-//! `line` counts from 1. A number above 2^32 - 1 is reported as 2^32 - 1.
+//! Returns an error whose `where` is the number of the line, counted from 1, but at most 2^32 - 1.
 [[nodiscard]] constexpr status trace_error(errc code, std::size_t line) noexcept {
   return link_error(code, static_cast<std::uint32_t>(line < 0xFFFFFFFFu ? line : 0xFFFFFFFFu));
 }

@@ -61,8 +61,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return numeric::is_within(engine.launch, detail::longest_time) ? status{}
                                                                  : detail::link_error(errc::invalid_duration, 3);
 }
-//! Checks a shape. Errors (`where` = index of the field, from 0): invalid_argument (a zero, or more key heads than
-//! heads).
+//! Checks a shape. Errors (`where` = index of the field, from 0): invalid_argument (0, or kv_heads above heads).
 [[nodiscard]] constexpr status check(const transformer_shape& shape) noexcept {
   const std::uint32_t sizes[] = {shape.layers,   shape.hidden_size, shape.feed_forward_size,
                                  shape.kv_heads, shape.heads,       shape.vocab_size};

@@ -41,7 +41,7 @@ struct energy_times {
   double verify = 0;
 };
 
-//! Energy over rounds, in J.
+//! Sum of the energy of rounds, in J, and the numbers of rounds and uploads.
 struct energy_meter {
   double energy = 0;
   std::uint64_t rounds = 0, uploads = 0;

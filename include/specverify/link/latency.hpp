@@ -15,7 +15,6 @@
 //!             costs no time. The fixed time of Table I includes the round trip, so `fitted_round_time` does not add
 //!             the round trip of the state.
 //! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), link/compute.hpp
-//!             link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP
 
@@ -162,7 +161,7 @@ SPECVERIFY_NAMESPACE_BEGIN
                        static_cast<double>(wisv_feedback_bits(format, draft_length)), link);
 }
 
-//! WISV (18), (19): returns T_D + T_comm + T_T + T_head.
+//! WISV (18), (19): returns the sum of the times, T_D + T_comm + T_T + T_head in the paper.
 [[nodiscard]] constexpr double wisv_round_time(double drafting, double exchange, double verifying,
                                                double head = 0) noexcept {
   return drafting + exchange + verifying + head;

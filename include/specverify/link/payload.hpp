@@ -41,8 +41,8 @@ struct hlm_format {
 //! One upload of the HLM family.
 struct hlm_upload {
   std::uint32_t support_size = 32000;  //!< k in [1, V]; V: the full distribution
-  bool announced = false;              //!< k varies between tokens (online) and is sent
-  bool draft_in_support = true;        //!< the draft token is one of the k
+  bool announced = false;              //!< whether k is sent, because it varies between tokens (online)
+  bool draft_in_support = true;        //!< whether the draft token is one of the k tokens
   std::uint32_t skipped = 0;           //!< tokens committed by the device since the last upload, in [0, max_skipped]
 };
 
@@ -138,8 +138,8 @@ namespace detail {
                                                           std::uint32_t support_size) noexcept {
   return (saturating(support_size) * hlm_entry_bits(format)).value;
 }
-//! Returns the bits of an upload with everything that a receiver needs: the k entries; the draft, as an index into them
-//! or as a separate entry; k if it varies; the skipped ids and their number.
+//! Returns the bits of an upload. Paper: only the k entries. Wire: also the draft, as an index into the entries or as a
+//! separate entry; k if it varies; the skipped ids and the number of these ids.
 [[nodiscard]] constexpr std::uint64_t hlm_uplink_bits(const hlm_format& format, const hlm_upload& upload,
                                                       bit_accounting accounting = bit_accounting::wire) noexcept {
   const saturating entries = hlm_compressed_bits(format, upload.support_size);
@@ -149,7 +149,8 @@ namespace detail {
   const std::uint64_t ids = std::uint64_t{upload.skipped} * token_bits(format.vocab_size);
   return (entries + draft + size + ids + ceil_log2(std::uint64_t{format.max_skipped} + 1)).value;
 }
-//! Returns the bits of the response to an upload, the final token. The paper does not count it.
+//! Returns the bits of the response to an upload, which is the final token. Paper: 0, because the paper does
+//! not count the response.
 [[nodiscard]] constexpr std::uint64_t hlm_downlink_bits(const hlm_format& format,
                                                         bit_accounting accounting = bit_accounting::wire) noexcept {
   return accounting == bit_accounting::wire ? token_bits(format.vocab_size) : 0;

@@ -71,7 +71,7 @@ class cloud_session : public detail::endpoint {
   //! The session commits these tokens as it commits the tokens that the rule picks from rows. So with shared noise the
   //! engine must sample with `noise()`. If the edge's host has ended the text in the meantime, the ids are dropped and
   //! the call returns ok. O(ids).
-  //! Errors, after which the session still waits for rows or ids: unexpected_message (no rows are wanted),
+  //! Errors: unexpected_message (no rows are wanted). After any other error the session still waits for rows or ids:
   //! rows_required (a different rule), size_mismatch (`where` = ids; `wanted_rows` are needed), token_out_of_range
   //! (`where` = the first i with ids[i] outside [0, vocab_size)).
   [[nodiscard]] status supply_tokens(std::span<const token_id> ids, session_time now) noexcept;

@@ -7,9 +7,8 @@
 //!             (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
 //! Symbols:    L = number of drafts in a round; T = number of accepted drafts.
 //! Guarantees: lost connections and restarts do not change the text, if the models return the same rows again. No heap
-//!             allocation after `make_edge`; noexcept. The statistics count unused messages, too. On
-//!             each connection, messages must arrive in order and undamaged. If the transport cannot guarantee this,
-//!             use delivery/.
+//!             allocation after `make_edge`; noexcept. The statistics count unused messages, too. On each connection,
+//!             messages must arrive in order and undamaged. If the transport cannot guarantee this, use delivery/.
 //! Deviates:   after a round, the sparsifier resumes from states[min(T + 1, L)], where states[i] is the sparsifier's
 //!             state after i drafts. If a bonus token follows and the window refused a further distribution, the
 //!             sparsifier can resume from the state after this distribution.

@@ -70,7 +70,7 @@ struct edge_options {
   std::uint32_t vocab_size = 0;          //!< V of the models, 1..2^24; required, and equal to the cloud's
   row_transform transform{};             //!< temperature and truncation, sent to the cloud; also sizes the workspace
   std::uint32_t token_budget = 0;        //!< maximum tokens to generate; 0: only max_text_length limits the text
-  std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
+  std::uint32_t max_text_length = 4096;  //!< maximum tokens of prompt and generated text together
   //! format of the distributions; the sparsifier sets K, and the window sets L and l
   law_format format = law_format::sparse_drop_zero;
   //! attachments of draft messages; the session sets resolution_with_draft and drafted_probability itself, and ignores
@@ -102,7 +102,7 @@ struct edge_options {
   //! input of the nonces of hellos; 0: they derive from secret, session and time. If messages can outlive the process
   //! (for example, at a broker), use a different value in each process
   std::uint64_t salt = 0;
-  std::uint32_t text_chunk = 256;  //!< tokens per text message, in both directions; 1 or more
+  std::uint32_t text_chunk = 256;  //!< maximum tokens per text message, in both directions; 1 or more
   link_loss on_link_loss = link_loss::wait;
   std::uint32_t max_ahead = 64;  //!< continue_local: maximum tokens after the drafts of the open round
   draft_journaling journal_drafts = draft_journaling::automatic;
@@ -149,7 +149,7 @@ struct cloud_options {
   //! supplies the transform of each row with the row (see cloud_session::transform)
   row_transform transform{};
   cloud_limits limits{};
-  std::uint32_t max_text_length = 4096;  //!< tokens of prompt and text together
+  std::uint32_t max_text_length = 4096;  //!< maximum tokens of prompt and generated text together
   //! minimum guarantee; edges with a weaker guarantee are refused (guarantee_too_weak)
   guarantee required = guarantee::lossy;
   vocabulary_fingerprint fingerprint{};

@@ -73,7 +73,7 @@ enum class edge_state : std::uint8_t {
   drafting,
   waiting,    //!< waits for a verdict
   streaming,  //!< the cloud generates text without drafts
-  stopping,   //!< the text is complete, and the cloud compares it with its own
+  stopping,   //!< the text is complete; waits until the cloud has compared both texts
   finished,
   failed
 };

@@ -49,8 +49,8 @@ struct session_statistics {
   std::uint64_t messages_down = 0;
   std::uint64_t bytes_up = 0;
   std::uint64_t bytes_down = 0;
-  std::uint64_t draft_bytes = 0;   //!< draft messages, each draft once
-  std::uint64_t supply_bytes = 0;  //!< supply messages (second uploads), each once
+  std::uint64_t draft_bytes = 0;   //!< bytes of draft messages, each draft once
+  std::uint64_t supply_bytes = 0;  //!< bytes of supply messages (second uploads), each once
   // connections and faults
   std::uint64_t handshakes = 0;  //!< hellos that an edge sent, or that a cloud answered or refused
   std::uint64_t stale = 0;       //!< messages that arrived too late: sent before the handshake, or no longer useful

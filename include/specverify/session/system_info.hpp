@@ -26,7 +26,7 @@ struct setting {
 struct setting_info {
   std::string_view name{};
   double least = 0, most = 0;  //!< range
-  double usual = 0;            //!< default; if it is outside the range, the setting is required
+  double usual = 0;            //!< default; if it is below the range, the setting is required
   bool whole = false;          //!< must be a whole number
   std::string_view meaning{};
 
@@ -55,7 +55,7 @@ struct system_shape {
   bool draw_from_row = false;
   bool gates = false;              //!< the edge may skip tokens: commit them without the cloud
   bool needs_uncertainty = false;  //!< the skip policy measures the drafter's uncertainty
-  bool plans_rounds = false;       //!< the number of drafts may change from round to round
+  bool plans_rounds = false;       //!< the window may change L or l from round to round
   bool chooses_support = false;    //!< the number of tokens per distribution may change
 };
 

@@ -203,7 +203,7 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   return {};
 }
 
-//! Chooses the table that the edge's hello names, if this cloud has it and no message with ids that it codes can be too
+//! Chooses the table that the edge's hello names, if this cloud has this table and no message with coded ids can be too
 //! long. Otherwise the ids of this connection are plain.
 SPECVERIFY_BODY void cloud_session::choose_prior(const std::optional<prior_fingerprint>& named) noexcept {
   prior_ = nullptr;

@@ -62,7 +62,7 @@ struct text_place {
   }
 };
 
-//! The rest of a text that a side sends because the other side has less text. `next` sends one chunk per call.
+//! The rest of a text that a side sends because the other side has less text. Each output `send` has one chunk.
 struct text_pieces {
   std::uint32_t at = 0;
   std::uint32_t end = 0;
@@ -78,7 +78,8 @@ class prefix_steps {
   //! `longest`: maximum number of tokens of a text.
   explicit prefix_steps(std::size_t longest) : hashes_(longest / step + 1) { hashes_[0] = prefix_hash_seed; }
 
-  //! Returns the hash of `text`. Its first `known` tokens must hash to `hash` and must be known from an earlier call.
+  //! Returns the hash of `text`. Its first `known` tokens must hash to `hash`, and must be a prefix of the text of an
+  //! earlier call.
   [[nodiscard]] std::uint64_t extend(std::span<const token_id> text, std::size_t known, std::uint64_t hash) noexcept {
     while (known < text.size()) {
       hash = extend_prefix_hash(hash, text[known++]);
