@@ -50,7 +50,8 @@ class model {
   [[nodiscard]] std::uint32_t context_length() const { return llama_n_ctx_seq(context_); }
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(llama_vocab_n_tokens(vocab())); }
   [[nodiscard]] const llama_vocab* vocab() const { return llama_model_get_vocab(llama_get_model(context_)); }
-  //! Returns whether `truncate` can work. If not, wrap the model in `rewinding`.
+  //! Returns false if the model is recurrent or hybrid, because `truncate` cannot work for such a model. Then wrap it
+  //! in `rewinding`. An attention window without `swa_full` is not detected.
   [[nodiscard]] bool can_truncate() const {
     const llama_model* const weights = llama_get_model(context_);
     return !llama_model_is_recurrent(weights) && !llama_model_is_hybrid(weights);

@@ -109,7 +109,8 @@ bool edge_host::restore(std::span<const specverify::token_id> prompt) {
   return true;
 }
 
-//! Measures the emulated link as an edge would; the session uses the result between two rounds.
+//! Passes the state of the emulated link to the session, as if the edge had measured it. The session uses the state in
+//! later rounds.
 void edge_host::measure_channel() {
   const specverify::channel_state now = state_at(run_.link, at_microseconds(microseconds_now()));
   // a link may have an infinite rate, which must be limited to the range of float

@@ -103,7 +103,7 @@ void run_qs_speed(lab_context& context, figure& f) {
   for (std::size_t k = 0; k < 4; ++k) links.x_names.push_back(places[k].name);
   for (std::size_t k = 4; k < places.size(); ++k) sweep.x_names.push_back(places[k].name);
   for (std::size_t j = 0; j < labels.size(); ++j) {
-    if (j == 1) continue;  // 125 tokens/s everywhere, but another distribution: in the table
+    if (j == 1) continue;  // in the table only: 125 tokens/s on every link
     curve& bars = links.add(labels[j]);
     for (std::size_t k = 0; k < 4; ++k)
       bars.add(static_cast<double>(k), speed[k][j].value, speed[k][j].low, speed[k][j].high);

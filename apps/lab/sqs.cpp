@@ -294,7 +294,7 @@ void run_step(lab_context& context, figure& f) {
   table& t = f.add_table("Against the first threshold", {"update", "beta_1", "ms a token", "resampled a batch",
                                                          "mean K", "mean dropped mass", "laws cut by the cap"});
   std::array<std::vector<double>, 3> values;
-  std::array<std::vector<estimate>, 2> changes;  // of linear and logarithmic relative to the fixed threshold, by beta_1
+  std::array<std::vector<estimate>, 2> changes;  // linear and logarithmic, relative to fixed, by beta_1
   for (const double first : firsts) {
     const sqs_system systems[] = {{names[0], threshold_rule(0.02, 0, first)},
                                   {names[1], threshold_rule(0.02, 0.02, first)},

@@ -119,7 +119,7 @@ class model_trace {
 
   //! Writes the trace to a file. Returns an empty string, or the error.
   [[nodiscard]] std::string save(const std::filesystem::path& path) const;
-  //! Replaces all contents by those of the file. Returns an empty string, or the file's error; then nothing changes.
+  //! Replaces all contents by those of the file. Returns an empty string, or the error; on an error nothing changes.
   [[nodiscard]] std::string load(const std::filesystem::path& path);
 
  private:

@@ -23,7 +23,7 @@ struct semantic_settings {
   double threshold = 0;
   bool split = false;  //!< the device sends its part of the head as int8 with a scale, not a half-precision state
   specverify::hidden_protocol protocol = specverify::hidden_protocol::selective;
-  //! channel that the head sees; not needed without a head
+  //! channel that the head sees in a round; not used without a head
   std::function<specverify::channel_state(std::uint32_t round)> channel = {};
   std::size_t max_length = 250;  //!< maximum tokens of prompt and continuation
 };

@@ -34,7 +34,7 @@ struct run_settings {
 
 using observer = std::function<void(edge_cloud::token_kind, std::string_view piece)>;
 
-//! `system`: as for chosen_system (edge_cloud/systems.hpp). Throws failure.
+//! Generates one text with `system`, a text for chosen_system (edge_cloud/systems.hpp). Throws failure.
 [[nodiscard]] edge_cloud::run_report write_text(const run_settings& run, std::string_view system, engine& small,
                                                 engine& large, std::span<const specverify::token_id> prompt,
                                                 const observer& show);

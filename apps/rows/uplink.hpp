@@ -132,7 +132,7 @@ struct measured {
   std::vector<round_time> rounds{};  // all rounds except the first round of each text, which feeds the prompt
 };
 
-//! The messages of one side that the other has not received.
+//! Messages of one side that the other side has not received yet.
 class messages {
  public:
   explicit messages(work_clock& clock) : clock_(clock) {}
@@ -159,7 +159,7 @@ class messages {
 //! A method, and whether a table codes its ids.
 struct uplink_method {
   const char *label, *system;
-  bool coded = false;  // by a table that both sides have
+  bool coded = false;  // whether a table that both sides have codes the ids
 };
 inline constexpr uplink_method uplink_methods[] = {{"k-sqs", "k-sqs"},
                                                    {"greedy", "greedy"},

@@ -8,7 +8,7 @@
 
 namespace recorded {
 
-//! Seconds of a round.
+//! Seconds that the library and the engines took in a round.
 struct round_time {
   double library = 0, engine = 0;
   [[nodiscard]] double both() const { return library + engine; }
@@ -16,10 +16,10 @@ struct round_time {
 
 enum class worker : unsigned char { library, engine, other };
 
-//! Counts the time of one thread for the worker that works. It begins with `other`, whose time is not counted.
+//! Adds the time of one thread to the worker that is active. At first `other` is active, whose time is not counted.
 class work_clock {
  public:
-  //! Counts the time of a scope for a worker; afterwards time counts for the worker before it.
+  //! Makes a worker active for the lifetime of this object. Afterwards the earlier worker is active again.
   class shift {
    public:
     shift(work_clock& clock, worker next) : clock_(clock), before_(clock.change(next)) {}
@@ -32,7 +32,7 @@ class work_clock {
     worker before_;
   };
 
-  //! Calls `work`, and counts its time for `one`.
+  //! Calls `work` while `one` is active.
   template <class Work>
   void of(worker one, const Work& work) {
     const shift here(*this, one);

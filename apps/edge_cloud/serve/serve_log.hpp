@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the log of a server: device, event and reason, but never a key, a salt, a prompt or a text. If there are too
-//! many lines of a kind, the log only counts them.
+//! Writes the log of a server: device, event and reason, but never a key, a salt, a prompt or a text. It writes at most
+//! 8 lines of each kind per second, and counts the others.
 #ifndef EDGE_CLOUD_SERVE_SERVE_LOG_HPP
 #define EDGE_CLOUD_SERVE_SERVE_LOG_HPP
 

@@ -36,7 +36,7 @@ struct device_settings {
   std::filesystem::path key{};
   std::filesystem::path secret{};      //!< empty: the state folder's file `secret`
   std::string server_name{};           //!< expected name in the server's certificate; empty: the host of `server`
-  std::uint32_t connect_seconds = 60;  //!< seconds without a useful answer before it gives up
+  std::uint32_t connect_seconds = 60;  //!< seconds without a useful answer before the device gives up
   bool emulate_link = false;           //!< whether messages go over the run's emulated link
   tls_settings tls{};
 };

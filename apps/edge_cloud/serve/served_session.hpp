@@ -40,9 +40,9 @@ class served_session {
   //! Makes a session that no device has begun. Throws the library's error if the options are invalid.
   served_session(const serve_parts& parts, session_folder& folder);
 
-  //! Continues from the folder's journal. If there is none, or no whole record, the session stays blank. Returns the
-  //! bytes of an unfinished record, which are dropped. Errors: those of cloud_session::restore if the journal is
-  //! damaged or needs other options; the journal is then unchanged, and the session stays blank.
+  //! Continues from the folder's journal. If there is no journal, or no complete record in it, the session stays blank.
+  //! Returns the bytes of an unfinished record, which are dropped. Errors: the errors of cloud_session::restore if the
+  //! journal is damaged or needs other options; the journal is then unchanged, and the session stays blank.
   [[nodiscard]] specverify::result<std::uint64_t> restore(std::uint64_t now, const message_sender& send);
   //! Takes a message of the session's owner. Nothing is written or sent before `answer`, which must follow.
   void hear(std::span<const std::byte> message, std::uint64_t now);

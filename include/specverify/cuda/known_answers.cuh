@@ -19,8 +19,8 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Results of the check. If right() is false, kernels of this build can compute other results than the CPU.
 struct device_answers {
-  bool denormals;  //!< small numbers are kept
-  bool roundings;  //!< a product is rounded before a sum if the library asks for that
+  bool denormals;  //!< denormal numbers are not replaced by 0
+  bool roundings;  //!< a product is rounded before it is added if the code requests that
   bool shared;     //!< weights and random numbers equal the CPU's, bit for bit
   bool fuses;      //!< plain products and sums are fused, which is allowed
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool right() const noexcept { return denormals && roundings && shared; }

@@ -7,9 +7,9 @@
 //! Method:     one thread block per row computes W, then writes the entries in id order, at indexes that a scan over
 //!             the thread block finds.
 //! Guarantees: ids and weights equal the results of exec::seq on every GPU (sparsify/threshold.hpp). The result is
-//!             never empty: if beta exceeds every probability, the largest token is kept. One read per row if the
-//!             digest has W (device_request::integer_total), otherwise two. No allocation, no synchronization, no
-//!             read-back.
+//!             never empty: if beta exceeds every probability, the first id of the largest weight is kept. One read per
+//!             row if the digest has W (device_request::integer_total), otherwise two. If a row is truncated, only the
+//!             kept ids are read. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_THRESHOLD_CUH
 #define SPECVERIFY_CUDA_THRESHOLD_CUH

@@ -11,7 +11,7 @@
 //!             all rows of the batch, each split over thread blocks, and then one thread block per round goes through
 //!             the digests in order. In this case, rows after a rejection are also read.
 //! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, in
-//!             both shapes. The token rule reads a row once, and about one row in twenty a second time, in float,
+//!             both cases. The token rule reads a row once, and about one row in twenty a second time, in float,
 //!             because the digest's bounds on Z do not decide (counted as exact_normalisers). Further reads for exact
 //!             sums decide tests closer than a relative 2e-5, and draws after `trial_cap` rejected trials. The greedy
 //!             rule reads a row once. No allocation, no synchronization, no read-back.

@@ -8,7 +8,7 @@
 //!             the digest's bounds on Z do not decide (about one row in twenty), many threads read the whole row. The
 //!             digest of a truncated row contains Z, so the test of such a row reads only the kept ids. Temporary
 //!             memory: 32 bytes per 1024 ids, and 4 per row.
-//! Cost:       O(1) expected per row.
+//! Cost:       O(V / 256) per row, or O(V) if Z decides.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ACCEPT_HPP
 #define SPECVERIFY_DEVICE_ACCEPT_HPP

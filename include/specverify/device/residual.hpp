@@ -9,7 +9,7 @@
 //!             If a decision depends on Z, many threads read the row once more. The exact rule reads the row twice,
 //!             serially. Truncated rows use only that rule, on the kept ids. Temporary memory: 32 bytes per 1024 ids
 //!             and 4 per row.
-//! Cost:       O(1) expected per row.
+//! Cost:       O(V / 256) per row, or O(V) if Z or the exact rule decides.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP
 #define SPECVERIFY_DEVICE_RESIDUAL_HPP

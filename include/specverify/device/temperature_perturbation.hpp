@@ -8,9 +8,10 @@
 //!             a GPU with few units for doubles, because each draw needs its own read. The kernel in cuda/ is faster,
 //!             because one read there serves several draws.
 //! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Temporary memory: 8 bytes
-//!             per term (256 ids of one draw), for 32 draws of as many rows as have about 2^20 terms together.
+//!             per term (256 ids of one draw), and 4 per draw, for 32 draws of as many rows as have about 2^20 terms
+//!             together.
 //! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
-//! Cost:       O(samples) expected per row.
+//! Cost:       O(V / 256) per draw, or O(V) if Z decides the draw.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
 #ifndef SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP
 #define SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP

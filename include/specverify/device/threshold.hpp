@@ -5,9 +5,9 @@
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
 //! Guarantees: ids and weights equal the results of exec::seq (sparsify/threshold.hpp). The result is never empty: if
-//!             beta exceeds every probability, the largest token is kept. Four reads per row, but only three if the
-//!             digest has W. If a row is truncated, only the kept ids are read. Temporary memory: 4 bytes per 32 ids,
-//!             24 per row, and the memory of a reduction and a scan.
+//!             beta exceeds every probability, the first id of the largest weight is kept. Four reads per row, but only
+//!             three if the digest has W. If a row is truncated, only the kept ids are read. Temporary memory: 4 bytes
+//!             per 32 ids, 24 per row, and the memory of a reduction and a scan.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP

@@ -10,7 +10,7 @@
 //! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, for
 //!             any flags of nvcc. Rows after the first rejection are read, but have no effect. The call waits for the
 //!             device. Temporary memory of the token rule: per row a digest (device_batch_size) and 8 bytes, and per
-//!             round 8 bytes and 32 bytes per 1024 ids of a row. If rows may be truncated, the memory of `read_rows` is
+//!             round 4 bytes and 32 bytes per 1024 ids of a row. If rows may be truncated, the memory of `read_rows` is
 //!             added. The greedy rule takes only 40 bytes per row and the memory of a reduction. The caller's workspace
 //!             is not used.
 //! Deviates:   no log-probabilities.
@@ -35,7 +35,7 @@ struct decide_round {
   device_uniforms<Key> random;
   std::uint32_t trial_cap;
   const double* sums;    // Z or 0, indexed by row
-  std::uint32_t* asked;  // indexed by round: the row whose Z it needs, plus 1; 0: decided
+  std::uint32_t* asked;  // indexed by round: the row whose Z the round needs, plus 1; 0: decided
   device_verdicts out;
 
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {

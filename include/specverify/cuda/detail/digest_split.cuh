@@ -67,7 +67,7 @@ struct split_part {
 [[nodiscard]] __device__ __forceinline__ bool is_last_part(std::uint32_t* counter, std::uint32_t parts,
                                                            std::uint32_t& ended) noexcept {
   __syncthreads();
-  if (threadIdx.x == 0) {  // for the block: fences on both sides of the counter
+  if (threadIdx.x == 0) {  // one thread for the block, with fences before and after the counter
     __threadfence();
     ended = atomicAdd(counter, 1u) + 1;
     __threadfence();

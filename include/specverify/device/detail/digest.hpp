@@ -56,7 +56,7 @@ struct open_digest {
 template <class Scalar>
 struct sum_lane {
   device_batch<Scalar> batch;
-  bool again;  // only rows whose reference was unsuitable
+  bool again;  // whether to read only rows whose reference was unsuitable
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
     const auto at = lane_place::of(i, batch.digests.blocks);
     const device_digest& digest = batch.digests.rows[at.row];

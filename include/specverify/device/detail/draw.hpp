@@ -10,7 +10,7 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! A row to draw tokens from.
+//! A row to draw tokens from, with its digest.
 template <class Scalar>
 struct drawn_row {
   kernel::row_source<Scalar> source;
@@ -59,7 +59,7 @@ struct drawn_row {
   }
 };
 
-//! Random numbers of one row: trial t of the row's stream.
+//! Random numbers of one row: block(t) returns the numbers of trial t.
 template <class Key>
 struct row_stream {
   device_stream<Key> stream;

@@ -32,7 +32,8 @@ inline constexpr std::uint64_t no_entry = 0xFFFFFFFFFFFFFFu;  // a key that is l
   return ~static_cast<std::uint32_t>(key >> weight_shift);
 }
 
-//! Shape of a selection. It depends only on the shape of the batch, because the size of the workspace must, too.
+//! Sizes of a selection. They depend only on the sizes of the batch, because the size of the workspace must not depend
+//! on data.
 struct selection {
   std::uint32_t k;        // entries per row
   std::uint32_t lanes;    // lanes per row
