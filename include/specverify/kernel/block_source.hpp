@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Splits a row into runs of contiguous values for the kernels (float, or double for double rows), with bias and mask
-//! applied.
+//! Splits a row into runs of contiguous values for the kernels, with bias and mask applied. The values are floats, or
+//! doubles for a row of doubles.
 //!
 //! A run of a plain float or double row points into the row itself. If the row is strided, converted, biased, masked or
-//! padded, the run is first written to the caller's buffer. Every kernel therefore needs only one inner loop. Forbidden
-//! ids read as -infinity (logits) or 0 (probabilities); the stored value of a masked id is never read.
+//! padded, the run is first written to the caller's buffer. Every kernel therefore needs only one inner loop. A
+//! forbidden id has the value -infinity (logits) or 0 (probabilities), regardless of the stored value.
 #ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 #define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 
@@ -20,23 +20,23 @@ namespace kernel {
 
 inline constexpr std::uint32_t block_size = 1024;  // ids per block: each block has its own lane sums
 inline constexpr std::uint32_t lane_count = 16;    // lane j of a block sums the ids v with v mod 16 = j, ascending
-inline constexpr std::uint32_t top_size = 256;     // ids that share a largest value per lane
-inline constexpr std::uint32_t exact_size = 256;   // ids per term of an exact sum
-inline constexpr std::uint32_t sampled_ids = 16;   // ids per block that determine the reference
+inline constexpr std::uint32_t top_size = 256;     // ids per group that has one largest value per lane
+inline constexpr std::uint32_t exact_size = 256;   // ids per block of an exact sum
+inline constexpr std::uint32_t sampled_ids = 16;   // first ids of each block, which determine the reference
 
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_count(std::uint32_t size,
                                                                 std::uint32_t block = block_size) noexcept {
   return block == 0 ? 0 : size / block + (size % block != 0 ? 1 : 0);
 }
 
-//! Returns how many values of a block to read if `left` ids of the row remain: `left`, rounded up to whole groups, at
-//! most block_size. `group` must divide block_size.
+//! Returns how many values of a block to read if `left` ids of the row remain: `left`, rounded up to whole groups of
+//! `group` values, but at most block_size. `group` must divide block_size.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_groups(std::uint32_t left, std::uint32_t group) noexcept {
   return left < block_size ? (left + group - 1) / group * group : block_size;
 }
 
-//! Returns how many values of a block to sum: all, or the remaining values, padded with forbidden values to whole
-//! groups of lanes.
+//! Returns how many values of a block to sum if `left` ids of the row remain: all, or `left` rounded up to whole groups
+//! of lanes. Forbidden values pad the last group.
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t block_width(std::uint32_t left) noexcept {
   return block_groups(left, lane_count);
 }

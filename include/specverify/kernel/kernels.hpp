@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes all kernels of the row module: the scalar kernels, and the vector kernels if the build has them.
+//! Includes the kernels of the row module: the scalar kernels, and the vector kernels if the build has them.
 #ifndef SPECVERIFY_KERNEL_KERNELS_HPP
 #define SPECVERIFY_KERNEL_KERNELS_HPP
 

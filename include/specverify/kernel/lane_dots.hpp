@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Multiplies matrix rows with input vectors and sums the products in lanes. Includes the scalar version, and the
-//! vector version if the build has it.
+//! Includes the products of matrix rows and input vectors, summed in lanes: the scalar version, and the vector version
+//! if the build has it.
 #ifndef SPECVERIFY_KERNEL_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_LANE_DOTS_HPP
 

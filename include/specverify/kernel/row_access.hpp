@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gives access to the entries of a row, through a passkey type. Only kernel/, row/, device/ and cuda/ may name this
-//! type; a lint enforces this rule.
+//! Gives access to the entries of a row through a passkey type. Only kernel/, row/, device/ and cuda/ may name this
+//! type, and a lint checks this.
 #ifndef SPECVERIFY_KERNEL_ROW_ACCESS_HPP
 #define SPECVERIFY_KERNEL_ROW_ACCESS_HPP
 

@@ -9,20 +9,20 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Results of one read of a row, except sums. The results are valid only if has_nan is false.
+//! Results of one read of a row, except sums. The other results are valid only if has_nan is false.
 template <class Work>
 struct row_extremes {
   Work maximum{};
-  Work second{};  //!< largest value of an id other than argmax
+  Work second{};  //!< largest value of an id other than argmax; only find_maximum sets it
   std::uint32_t argmax = 0;
   bool has_nan = false;
-  bool has_negative = false;  //!< a value below zero; only checked in rows of probabilities
+  bool has_negative = false;  //!< a value is below zero; not valid for logits
 };
 
 //! Difference between the largest value and the second largest.
 struct value_margin {
   double margin = 0;      //!< +infinity if the second largest is -infinity
-  bool near_tie = false;  //!< whether the two largest values differ by less than 2^-20 of the larger magnitude
+  bool near_tie = false;  //!< the two largest values differ by at most 2^-20 times the larger magnitude
 };
 
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE value_margin margin_of(double first, double second) noexcept {

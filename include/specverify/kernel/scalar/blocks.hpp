@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference of operations on rows with claimed block maxima and sums (row/blocks.hpp): exact weights, and masks
-//! of values that reach a threshold.
+//! Scalar reference: computes exact weights, and masks of values that reach a threshold, for rows with claimed block
+//! maxima and sums (row/blocks.hpp).
 #ifndef SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP
 

@@ -2,9 +2,9 @@
 //! Scalar reference of the coarse pass over a row: one read of a row computes the lane sums, block sums and extremes of
 //! a digest.
 //!
-//! Lane j of block b adds w(v) in float, for every id v of the block with v mod 16 = j, in ascending order. A block sum
-//! adds the lanes in double, in the order of a fixed tree (kernel::lane_tree). The bits are the same on every backend,
-//! unless -ffast-math reorders sums.
+//! Lane j of block b adds w(v) in float, for every id v of the block with v mod 16 = j, in ascending order. w(v) is the
+//! value of `envelope` for id v. A block sum adds the lanes in double, in the order of a fixed tree
+//! (kernel::lane_tree). The bits are the same on every backend, unless -ffast-math reorders sums.
 #ifndef SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 
@@ -13,8 +13,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Returns the exponent reference of the coarse pass: the largest value among the first 16 ids of every block, or
-//! forbidden() if none is finite.
+//! Returns the reference of the coarse pass: the largest value among the first 16 ids of every block, or forbidden() if
+//! none of these values is larger.
 template <class Scalar>
 [[nodiscard]] inline working<Scalar> sampled_reference(exec::seq_policy, const row_source<Scalar>& source) noexcept {
   using work = working<Scalar>;
@@ -29,7 +29,7 @@ template <class Scalar>
   return best;
 }
 
-//! Computes w of a value for a given reference and scale.
+//! Computes the approximate weight w of a value for a given reference and scale.
 template <class Work>
 struct envelope {
   Work reference{};
@@ -44,8 +44,9 @@ struct envelope {
 struct coarse_output {
   float* lane_sums = nullptr;    //!< 16 per block
   double* block_sums = nullptr;  //!< sums of the blocks, indexed by block
-  float* tops = nullptr;         //!< or null: 16 per top_size ids, the largest value of each lane; vectors only
-  //! or null: sum of e^((z - reference) / T) to quick_error; 0 if there is no quick way, as in the scalar version
+  float* tops = nullptr;         //!< or null: 16 per top_size ids, the largest value of each lane; only vector kernels
+  //! or null: sum of e^((z - reference) / T) with a relative error of quick_error; 0 if the pass cannot compute it
+  //! quickly. The scalar version always writes 0
   double* quick_total = nullptr;
   double inverse_temperature = 1;  //!< 1 / temperature, for quick_total
 };
@@ -82,8 +83,8 @@ template <class Scalar>
   return found;
 }
 
-//! Reads a row of logits without taking sums. Only vector kernels write the largest values of the lanes
-//! (coarse_output::tops).
+//! Reads a row of logits without computing sums. The unnamed array is coarse_output::tops, which only the vector
+//! version writes.
 template <class Scalar>
 [[nodiscard]] inline row_extremes<working<Scalar>> find_tops(exec::seq_policy policy, const row_source<Scalar>& source,
                                                              float*) noexcept {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes exponentials by three functions (a coarse one with proven bounds, an integer one and an exact one), and the
-//! logarithm.
+//! Computes exponentials in three ways (coarse with proven bounds, integer and exact), and the logarithm.
 //!
-//! coarse:  the scaled logit is written into the exponent field of a float w. Then e^x (1 - 2^-16) <= w <= 1.0615 e^x
-//!          (1 + 2^-16) for -69 <= x <= 61. For smaller x, w is the constant 2^-100. Bit-exact, because no step can be
-//!          contracted or reordered by a compiler.
+//! coarse:  x = (z - reference) / T, scaled, is written into the exponent field of a float w. Then e^x (1 - 2^-16) <= w
+//!          <= 1.0615 e^x (1 + 2^-16) for -69 <= x <= 61. For x below -69.4, w is the constant 2^-100. Bit-exact,
+//!          because no step can be contracted or reordered by a compiler.
 //! integer: w = 2^31 e^(-x), computed by a polynomial in 32-bit integers from an exponent in units of 2^-26 octaves
 //!          (bit-exact). The result differs from the real value by at most 1/2 + 2^-26 w, is exactly 2^31 at 0, and
 //!          never increases with the exponent.
@@ -56,7 +55,8 @@ inline constexpr double coarse_range = 60.0;        // maximum distance of a ref
   return SPECVERIFY_LIKELY(scale > 0x1.0p-126) ? static_cast<float>(scale) : 0x1.0p-126f;
 }
 
-//! Returns w from (z - reference) * scale. For differences above coarse_range the result is positive, but unspecified.
+//! Returns w for the difference z - reference. For differences above coarse_range * T the result is positive, but
+//! unspecified.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
   const float scaled = difference * scale;  // NaN goes to the minimum
   const float above = scaled > static_cast<float>(coarse_minimum) ? scaled : static_cast<float>(coarse_minimum);
@@ -111,9 +111,9 @@ inline constexpr double weight_ceiling = 33.0 * 67108864.0;
 // 1.5 * 2^52: adding it rounds to the nearest integer, ties to even
 inline constexpr double round_to_integer = 6755399441055744.0;
 
-//! Returns the exponent of (maximum - z) * scale: one subtraction, one product, one rounding to an integer. Every
-//! backend must use these signs. Otherwise equal logits of a row would get different weights if a thread's rounding
-//! mode is upward.
+//! Returns below * scale, rounded to an integer and at most weight_ceiling. `below`: maximum - z. Every backend must
+//! use these signs, because otherwise equal logits of a row would get different weights if a thread's rounding mode is
+//! upward.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t weight_exponent(double below, double scale) noexcept {
   const double scaled = below * scale;
   const double kept = scaled < weight_ceiling ? scaled : weight_ceiling;
@@ -167,7 +167,7 @@ template <bool Alone = true>
   return times(sum, bits_as<double>((octaves + 1023u) << 52));
 }
 
-//! Returns e^x in double.
+//! Returns e^x in double, 0 for x < -700 and e^700 for x > 700.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double exponential(double x) noexcept {
   return x >= -700.0 ? bounded_exponential(x < 700.0 ? x : 700.0) : 0.0;
 }

@@ -9,7 +9,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Computes 2^31 e^((z - maximum) / T), or 2^31 p / maximum.
+//! Computes the integer weight of a value: 2^31 e^((z - maximum) / T) or 2^31 p / maximum, rounded.
 struct integer_weight {
   double maximum = 0;
   double scale = 1;  //!< weight_scale(T), or probability_scale(maximum)
@@ -31,7 +31,7 @@ template <class Work>
   return sum;
 }
 
-//! Returns only the sum of the weights.
+//! Returns the sum of `count` weights, without writing them.
 template <class Policy, class Work>
 [[nodiscard]] inline std::uint64_t sum_weights(Policy policy, const Work* values, std::uint32_t count,
                                                const integer_weight& weight) noexcept {

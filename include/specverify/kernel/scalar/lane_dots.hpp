@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: multiplies matrix rows with input vectors and sums the products in 32 lanes.
+//! Scalar reference: multiplies matrix rows by input vectors and sums the products in 32 lanes.
 //!
 //! Lane j sums the products j, j + 32, ... in this order, and the lanes are then added pairwise. The steps are the same
 //! for one input and for several, so the results for an input have the same bits in either case.
@@ -17,11 +17,11 @@ namespace kernel {
 inline constexpr std::uint32_t dot_lanes = 32;
 inline constexpr std::uint32_t dot_inputs = 4;  // maximum inputs per call
 
-//! Maximum rows per call. The maximum is small for a single input, so that each row is read from end to end.
+//! Maximum rows per call. It is small for a single input, so that each row is read from end to end.
 template <std::uint32_t Inputs>
 inline constexpr std::uint32_t dot_rows = Inputs == 1 ? 4 : 24;
 
-//! Rows and inputs of `size` numbers each, a stride apart.
+//! Rows and inputs of `size` numbers each. A stride is the distance from one row or input to the next.
 struct dot_panel {
   const float* rows = nullptr;
   std::size_t row_stride = 0;
@@ -37,7 +37,7 @@ struct dot_panel {
   return lanes[0];
 }
 
-//! Writes row r times input i to out[r * Inputs + i], for r < row_count <= dot_rows<Inputs>.
+//! Writes the dot product of row r and input i to out[r * Inputs + i], for r < row_count <= dot_rows<Inputs>.
 template <std::uint32_t Inputs>
 inline void lane_dots(exec::seq_policy, const dot_panel& panel, std::uint32_t row_count, float* out) noexcept {
   for (std::uint32_t i = 0; i < row_count * Inputs; ++i) {

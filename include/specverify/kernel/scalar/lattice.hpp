@@ -3,8 +3,8 @@
 //! quantize/sparse_lattice.hpp.
 //!
 //! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (a quantizer of Reznik's type).
-//! Symbols:    w_i = integer weights, W = normalizer, l = resolution, b'_i = floor(l w_i / W + 1/2), D = sum b' - l,
-//!             zeta_i W = b'_i W - l w_i.
+//! Symbols:    w_i = integer weights, W = their normalizer, l = resolution, K = number of weights, b'_i = floor(l w_i /
+//!             W + 1/2), D = sum b' - l, zeta_i W = b'_i W - l w_i.
 //! Guarantees: constexpr, compiles as C++17, no allocation, O(K + |D| log K); exact in 64 bits for w <= 2^31, l <=
 //!             2^16, K <= 2^24: 2 l w + W <= 2^48 + 2^55, b' W <= l w + W / 2 <= 2^47 + 2^54 and |zeta W| <= W / 2.
 //!             Bit-exact, because a quotient that is estimated in double is off by at most one, and the remainder
@@ -20,13 +20,15 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! The largest resolution of a lattice. Up to it, the integer algorithm is exact in 64 bits for every vocabulary.
+//! The largest resolution of a lattice. Up to this resolution, the integer algorithm is exact in 64 bits for every
+//! vocabulary.
 inline constexpr std::uint32_t max_lattice_resolution = std::uint32_t{1} << 16;
 
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Returns how many of a row's largest entries (weight descending, id ascending) always suffice: min(V, 2 l).
+//! Returns how many of a row's largest entries (weight descending, id ascending) always suffice to find the nearest
+//! lattice point: min(V, 2 l).
 [[nodiscard]] SPECVERIFY_HD constexpr std::uint32_t lattice_support_size(std::uint32_t vocab_size,
                                                                          std::uint32_t resolution) noexcept {
   return resolution < vocab_size / 2 + vocab_size % 2 ? 2 * resolution : vocab_size;
@@ -34,7 +36,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace kernel {
 
-//! One entry: b' and zeta W.
+//! Result of rounding one weight: b' and zeta W.
 struct lattice_entry {
   std::uint32_t count = 0;
   std::int64_t remainder = 0;
@@ -110,8 +112,8 @@ SPECVERIFY_HD constexpr void sift_down(const std::int64_t* remainders, std::uint
   heap[root] = moved;
 }
 
-//! With `Largest`, subtracts one from the `moves` last entries of the order. Without it, adds one to the `moves` first
-//! entries.
+//! With `Largest`, subtracts one from the last `moves` entries in ascending order of (zeta, index). Without it, adds
+//! one to the first `moves` entries.
 template <bool Largest>
 SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                                          std::uint32_t* counts, std::uint32_t* heap) noexcept {
@@ -124,8 +126,8 @@ SPECVERIFY_HD constexpr void step_counts(const std::int64_t* remainders, std::ui
   }
 }
 
-//! Gives the same result as the heap version, but makes one pass per move, which is cheaper for few moves. Overwrites
-//! the remainders that it uses.
+//! Gives the same result as `step_counts`, but makes one pass per move, which is cheaper for few moves. Overwrites the
+//! remainders that it uses.
 template <bool Largest>
 SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                                            std::uint32_t* counts) noexcept {
@@ -143,11 +145,11 @@ SPECVERIFY_HD constexpr void select_counts(std::int64_t* remainders, std::uint32
   }
 }
 
-inline constexpr std::int64_t selected_moves = 4;  // up to this many are selected one by one
+inline constexpr std::int64_t selected_moves = 4;  // up to this many moves are selected one by one
 
-//! Makes the counts sum to the resolution: subtracts one from the `excess` last entries of the order, or adds one to
-//! the `-excess` first. |excess| must be <= size. A heap is faster than a sort, because the mean of |excess| grows only
-//! like the square root of the size.
+//! Makes the counts sum to the resolution: subtracts one from the last `excess` entries in ascending order of (zeta,
+//! index), or adds one to the first `-excess` entries. |excess| must be <= size. A heap is faster than a sort, because
+//! the mean of |excess| grows only like the square root of the size.
 SPECVERIFY_HD constexpr void repair_lattice(exec::seq_policy, lattice_entries entries, std::uint32_t size,
                                             std::int64_t excess, std::uint32_t* heap) noexcept {
   if (excess > selected_moves) {

@@ -16,7 +16,7 @@ inline constexpr double envelope_slack = 1.0 - 0x1.0p-15;
 //! Number of entries to sum before comparing with the position.
 inline constexpr std::size_t located_run = 8;
 
-//! Adds a run of entries to `sum`, in order; `is_positive` returns whether any entry is positive.
+//! Adds a run of entries to `sum`, in order. Sets `is_positive` to whether any entry is positive.
 template <class Entry>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double sum_run(const Entry* entries, double sum,
                                                              bool& is_positive) noexcept {
@@ -29,14 +29,14 @@ template <class Entry>
   return sum;
 }
 
-//! Returns the index of the entry at `position`, or `count` if none is positive; subtracts the sum of the entries
-//! before it from `position`. If rounding carries the position past the end, it returns the last positive entry.
+//! Returns the index of the entry that contains `position`, or `count` if no entry is positive. Subtracts the sum of
+//! the entries before it from `position`. If rounding puts the position after the end, returns the last positive entry.
 template <class Entry>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t locate(const Entry* entries, std::size_t count,
                                                                  double& position) noexcept {
   std::size_t from = 0, last = count;
   double before = 0, start = 0, sum = 0;
-  for (std::size_t i = 0; i + located_run <= count; i += located_run) {  // the run that passes it, or the last run
+  for (std::size_t i = 0; i + located_run <= count; i += located_run) {  // the run with `position`, or the last run
     bool is_positive = false;
     const double next = sum_run(entries + i, sum, is_positive);
     if (is_positive) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: computes the exact normalizing constant in double. Each block of 256 ids is summed in 16 lanes in
+//! Scalar reference: computes the exact normalizer Z in double. Each block of 256 ids is summed in 16 lanes in
 //! ascending order, the lanes are added pairwise in a fixed order, and the blocks are added serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
@@ -19,12 +19,13 @@ struct exact_weight {
   }
 };
 
-//! Returns an exact weight, scaled or not, minus a share `taken` of Z. The result may be negative.
+//! Returns weight - taken * total, which may be negative. `weight`: an exact weight, possibly scaled; `taken`: a share
+//! of Z.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE double left_of(double weight, double taken, double total) noexcept {
   return weight - product(taken, total);
 }
 
-//! Sums the weights of 256 consecutive values in the fixed order.
+//! Returns the sum of the weights of 256 consecutive values, added in the fixed order.
 template <class Work>
 [[nodiscard]] inline double exact_block(exec::seq_policy, const Work* values, const exact_weight& weight) noexcept {
   double lanes[lane_count] = {};
@@ -55,7 +56,8 @@ template <class Policy, class Scalar>
 //! 1e-6.
 inline constexpr double quick_error = 2e-5;
 
-//! Sums the weights of logits to quick_error; returns 0 if no method is faster than the exact sum.
+//! Sums the weights of logits with a relative error of quick_error. Returns 0 if no method is faster than the exact
+//! sum, as in the scalar version.
 template <class Scalar>
 [[nodiscard]] inline double quick_total(exec::seq_policy, const row_source<Scalar>&, const exact_weight&) noexcept {
   return 0;
@@ -68,7 +70,7 @@ template <class Scalar>
   return exact_sum(policy, source, weight);
 }
 
-//! Bounds least <= W <= most for integer weights, as doubles. Both are 0 if W is unknown.
+//! Bounds least <= W <= most for integer weights, as doubles. Both are 0 if there are no bounds.
 struct total_range {
   double least = 0;
   double most = 0;

@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! An id, and the word of its noise (`coupling_noise::high_words`).
+//! An id, and its word of the noise (`coupling_noise::high_words`).
 struct noise_hit {
   std::uint32_t id = 0;
   std::uint32_t high = 0;
@@ -18,7 +18,7 @@ struct noise_hit {
 
 inline constexpr std::uint32_t noise_run = 1024;  // ids per call, a multiple of the ids per vector step
 
-//! Implements `list_small_noise` for the kinds of engines. Compilers turn the loop over a block into vectors.
+//! Implements `list_small_noise` for the noise kinds of vLLM and SGLang. Compilers can vectorize the loop over a block.
 [[nodiscard]] inline std::uint32_t list_small_hashes(const coupling_noise& noise, std::uint32_t position,
                                                      std::uint32_t first, std::uint32_t count, std::uint32_t bar,
                                                      noise_hit* out) noexcept {
@@ -42,7 +42,7 @@ inline constexpr std::uint32_t noise_run = 1024;  // ids per call, a multiple of
 }
 
 //! Writes the ids in [first, first + count) whose word is at most `bar`, in any order, and returns their number.
-//! `first` must be a multiple of 4, and `out` must have space for all.
+//! `first` must be a multiple of 4, and `out` must have space for `count` ids.
 [[nodiscard]] inline std::uint32_t list_small_noise(exec::seq_policy, const coupling_noise& noise,
                                                     std::uint32_t position, std::uint32_t first, std::uint32_t count,
                                                     std::uint32_t bar, noise_hit* out) noexcept {

@@ -20,7 +20,7 @@ struct candidate_list {
   std::uint32_t* weights = nullptr;
   std::uint32_t capacity = 0;
   std::uint32_t wanted = 0;            //!< minimum number of entries to keep
-  std::uint32_t always = 0xFFFFFFFFu;  //!< weights of at least this always stay; capacity: twice their number
+  std::uint32_t always = 0xFFFFFFFFu;  //!< entries of at least this weight stay; capacity: twice their number
   std::uint32_t size = 0;
   bool dropped = false;  //!< an id with a positive weight was left out
 };
@@ -50,8 +50,8 @@ inline constexpr std::uint32_t sorted_cut_size = 64;
   return {};  // the target exceeds all positive weights: keep them all
 }
 
-//! Returns the smallest prefix of the total order whose size (or weight, if by_mass) reaches the target. Three radix
-//! steps, O(size); few weights are sorted instead.
+//! Returns the smallest prefix of the total order whose number of entries (or sum of weights, if by_mass) reaches the
+//! target. Three radix steps, O(size); few weights are sorted instead.
 [[nodiscard, gnu::noinline]] inline order_cut radix_cut(const std::uint32_t* weights, std::uint32_t size,
                                                         std::uint64_t target, bool by_mass) noexcept {
   if (size <= sorted_cut_size) return sorted_cut(weights, size, target, by_mass);
@@ -112,8 +112,7 @@ inline void apply_cut(order_cut cut, candidate_list& list, std::uint32_t from = 
 }
 
 //! Shrinks a list to the `wanted` largest entries, or to all entries with a weight of at least `always` if there are
-//! more of these. Returns the weight that later ids must exceed. Not inlined, because it is rare, but the loops that
-//! call it are not.
+//! more of these. Returns the weight that later ids must exceed. Not inlined, because calls are rare.
 [[nodiscard, gnu::noinline]] inline std::uint32_t shrink(candidate_list& list) noexcept {
   std::uint32_t kept_always = 0;
   for (std::uint32_t i = 0; i < list.size; ++i) kept_always += list.weights[i] >= list.always ? 1u : 0u;
@@ -145,8 +144,8 @@ SPECVERIFY_INLINE void push_candidate(candidate_list& list, token_id id, std::ui
   ++list.size;
 }
 
-//! Gathers the largest entries of a row, but never ids with weight 0. The largest values of the lanes
-//! (coarse_output::tops) are for vector kernels.
+//! Gathers the largest entries of a row, but never ids with weight 0. The unnamed array is coarse_output::tops, which
+//! only the vector version uses.
 template <class Scalar>
 inline void gather(exec::seq_policy, const row_source<Scalar>& source, const integer_weight& weight, float*,
                    candidate_list& list) noexcept {

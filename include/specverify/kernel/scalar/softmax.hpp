@@ -8,8 +8,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Writes source.size probabilities. The vector version uses `sum`, which a single read of the row computed, or 0 if
-//! there was no such read.
+//! Writes source.size probabilities. The unnamed number is the sum from one_read_sum, or 0; only the vector version
+//! uses it.
 template <class Scalar, class Out>
 inline void write_softmax(exec::seq_policy policy, const row_source<Scalar>& source, const exact_weight& weight, double,
                           Out* out) noexcept {

@@ -9,7 +9,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Sums of the differences from `maximum`, times `scale`, over the values that are not -infinity.
+//! Sums over the values that are not -infinity: of their scaled differences from the maximum, of the squares of these
+//! differences, and their count.
 struct deviation_sums {
   double sum = 0;
   double squares = 0;
@@ -46,7 +47,7 @@ template <bool Scaled, class Scalar>
 
 //! Returns the population standard deviation of the values that are not -infinity; 0 for one value. `maximum` is the
 //! largest value. It is subtracted before squaring and does not change the result. If the squares of a row of doubles
-//! overflow, the values are scaled and summed again.
+//! overflow or are tiny, the values are scaled and summed again.
 template <class Policy, class Scalar>
 [[nodiscard]] inline double logit_deviation(Policy, const row_source<Scalar>& source, double maximum) noexcept {
   double scale = 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: computes exact sums of a few entries at several temperatures.
+//! Scalar reference: computes the exact sums of exponentials of a few entries at several temperatures.
 #ifndef SPECVERIFY_KERNEL_SCALAR_TEMPERED_HPP
 #define SPECVERIFY_KERNEL_SCALAR_TEMPERED_HPP
 

@@ -25,7 +25,8 @@ template <class Work>
   return count;
 }
 
-//! Returns the smallest id of a block with `value`, the largest of the block, or the first id if there is none (NaN).
+//! Returns the smallest id of a block that reaches `value`, the largest value of the block. Returns the first id if no
+//! value reaches it (NaN).
 template <class Scalar>
 [[nodiscard]] inline std::uint32_t locate_value(const row_source<Scalar>& source, std::uint32_t first,
                                                 working<Scalar> value) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes with claimed block maxima and sums of rows (row/blocks.hpp), with vector instructions.
+//! Computes exact weights and masks of large values, for rows with claimed block maxima and sums (row/blocks.hpp), with
+//! vector instructions.
 #ifndef SPECVERIFY_KERNEL_SIMD_BLOCKS_HPP
 #define SPECVERIFY_KERNEL_SIMD_BLOCKS_HPP
 

@@ -13,8 +13,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
 //! Neighbouring blocks are read together, but each block is in a different page, and CPUs prefetch only within a page.
-//! So the next group is prefetched during the current group, in the order of the lines. The first group is prefetched
-//! while the row is sampled, a share with each of the first blocks.
+//! So the next group is prefetched while the current group is read, in the order of the cache lines. The first group is
+//! prefetched while the row is sampled: a share with each of the first blocks.
 inline constexpr std::uint32_t coarse_width = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;  // blocks per group
 inline constexpr std::uint32_t ahead_share = 128, ahead_shares = coarse_width * block_size / ahead_share;
 
@@ -50,7 +50,7 @@ struct coarse_state {
   pack<float> smallest = pack<float>(0.0f);
 };
 
-//! `floor` is never the second operand, so a NaN passes through.
+//! Computes the bits of w for logits. `floor` must be the first operand of `larger`, so that a NaN passes through.
 [[nodiscard]] SPECVERIFY_INLINE pack<std::int32_t> coarse_exponentials(const pack<float>& values,
                                                                        const pack<float>& reference,
                                                                        const pack<float>& scale) noexcept {
@@ -64,8 +64,8 @@ struct coarse_state {
   return chosen(values > zero, larger(values, pack<float>(0x1.0p-126f)), zero);
 }
 
-//! Inputs and outputs of a group of neighbouring blocks. `tops`: the largest value of every lane of every 256 ids, or
-//! null.
+//! Inputs and outputs of a group of neighbouring blocks. `tops`: the largest value of each lane for each group of 256
+//! ids, or null.
 template <class Stored>
 struct coarse_blocks {
   const Stored* values[4];
@@ -75,8 +75,9 @@ struct coarse_blocks {
   float* tops;
 };
 
-//! Adds the first `size` values (a multiple of 16) of `Blocks` neighbouring blocks together, because their sums are
-//! independent chains of additions. Returns the largest value of every lane.
+//! Sums w over the first `size` values (a multiple of 16) of each of `Blocks` neighbouring blocks. The blocks are
+//! summed at the same time, because their sums are independent chains of additions. Returns the largest value of each
+//! lane.
 template <std::uint32_t Blocks, bool Probabilities, class Stored, class Size>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> coarse_group(const coarse_blocks<Stored>& group, Size size,
                                                          const envelope<float>& weight, float forbidden,
@@ -142,7 +143,7 @@ template <bool Probabilities>
   }
 }
 
-//! Sums of powers next to the coarse sums, while a block is in the first cache.
+//! Sums powers of a block right after its coarse sums, while the block is in the first-level cache.
 class quick_sums {
  public:
   quick_sums(const envelope<float>& weight, double inverse_temperature) noexcept
@@ -158,7 +159,7 @@ class quick_sums {
   quick_powers powers_;
   wide_sum total_;
 };
-//! `powers` may be null.
+//! Computes the coarse pass over a row of floats. `powers` may be null.
 template <bool Probabilities, class Scalar>
 [[nodiscard]] inline row_extremes<float> coarse_rows(const row_source<Scalar>& source, const envelope<float>& weight,
                                                      const coarse_output& out, quick_sums* powers) noexcept {

@@ -2,9 +2,9 @@
 //! Computes the sums of kernel/scalar/lane_dots.hpp with vector instructions. Products and sums are fused if the
 //! instruction set can do this.
 //!
-//! A weight is loaded once for all inputs, and an input once for three or four rows. The sums stay in registers while a
-//! part of the columns is read; this part fits in the first-level cache. For a single input, memory bandwidth is the
-//! limit, so several whole rows are read at the same time.
+//! A number of a row is loaded once for all inputs, and a number of an input once for three or four rows. The sums stay
+//! in registers while a part of the columns is read; this part fits in the first-level cache. For a single input,
+//! memory bandwidth is the limit, so several whole rows are read at the same time.
 #ifndef SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 
@@ -15,7 +15,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Sizes of the parts into which a call is divided: rows, columns (a multiple of the lanes) and packs of lanes.
+//! Sizes of the parts into which a call is divided: rows, columns (`at_once`, a multiple of the lanes) and packs of
+//! lanes.
 template <std::uint32_t Inputs>
 struct dot_shape {
   static constexpr std::uint32_t width = pack_size<float>;
@@ -27,7 +28,7 @@ struct dot_shape {
   static constexpr std::uint32_t lanes = packs * width < dot_lanes ? packs * width : dot_lanes;
 };
 
-//! Adds `size` products, a multiple of the lanes, to the sums of `Rows` rows.
+//! Adds the products of `size` columns, a multiple of the lanes, to the sums of `Rows` rows.
 template <std::uint32_t Rows, std::uint32_t Inputs>
 SPECVERIFY_INLINE void add_products(const dot_panel& panel, std::size_t size, float* sums) noexcept {
   constexpr std::uint32_t width = pack_size<float>, lanes = dot_shape<Inputs>::lanes, packs = lanes / width;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the nearest lattice point with vector instructions: the steps of kernel/scalar/lattice.hpp in 64-bit lanes,
-//! with the same counts.
+//! Finds the nearest lattice point with vector instructions, by the steps of kernel/scalar/lattice.hpp in 64-bit lanes.
+//! The counts are the same.
 #ifndef SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 
@@ -42,12 +42,12 @@ template <class Level>
   std::uint64_t parts[wide_size];
   wide_store(parts, sum);
   for (const std::uint64_t part : parts) found.excess += static_cast<std::int64_t>(part);
-  found.excess += last.excess;  // sum minus the resolution
+  found.excess += last.excess;  // the last entries' sum minus the resolution
   found.positive += last.positive;
   return found;
 }
 
-//! Implements select_counts. The smallest remainders are the largest complements.
+//! Implements `select_counts`. To find the smallest remainder, it searches the largest complement.
 template <bool Largest>
 inline void select_wide(std::int64_t* remainders, std::uint32_t size, std::int64_t moves,
                         std::uint32_t* counts) noexcept {

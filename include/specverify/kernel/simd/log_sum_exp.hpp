@@ -11,7 +11,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Performs the steps of kernel::exponential.
+//! Performs the steps of kernel::exponential for a pack of numbers.
 [[nodiscard]] SPECVERIFY_INLINE pack<double> exponentials(const pack<double>& x) noexcept {
   using wide = pack<double>;
   using integer = pack<std::int64_t>;
@@ -65,8 +65,8 @@ inline void exact_weights(exec::simd_on<Level>, const Work* values, const exact_
     store_pack(out + i, exponentials((widened(values + i) - reference) * inverse));
 }
 
-//! Calls use(values, count) for a row in parts of `Part` ids; the last part is padded to whole groups. Unmodified rows
-//! of halves are passed as they are stored, all others as floats.
+//! Calls use(values, count) for a row in parts of `Part` ids; the last part is padded to whole groups. Rows of 16-bit
+//! numbers without a bias, a mask or a stride are passed as they are stored; all other rows are passed as floats.
 template <std::uint32_t Part, class Scalar, class Use>
 SPECVERIFY_INLINE void in_parts(const row_source<Scalar>& source, const Use& use) noexcept {
   constexpr std::integral_constant<std::uint32_t, Part> whole{};
@@ -82,8 +82,8 @@ SPECVERIFY_INLINE void in_parts(const row_source<Scalar>& source, const Use& use
   use(load(source, first, left, buffer), left);
 }
 
-//! For float rows whose reference is the maximum or, if powers_show_specials, any of the values. If there is a NaN or
-//! an infinity, or if the reference is too low, the result is above quick_limit or not a number. Returns 0 if powers in
+//! The reference must be the row's maximum or, if powers_show_specials, any of its values. In the second case, a NaN,
+//! an infinity or a reference that is too low makes the result larger than quick_limit or a NaN. Returns 0 if powers in
 //! float do not suffice.
 template <class Level, class Scalar>
 [[nodiscard]] inline double quick_total(exec::simd_on<Level>, const row_source<Scalar>& source,
@@ -109,7 +109,8 @@ template <class Level, class Scalar>
 }
 
 #if SPECVERIFY_KEEPS_IN_REGISTER
-//! Sums of powers in units of integer weights, rounded a little below and a little above.
+//! Sums powers in units of integer weights. Each power is rounded twice: after it is made slightly smaller, and after
+//! it is made slightly larger.
 class rounded_sums {
  public:
   explicit rounded_sums(const quick_powers& powers) noexcept
@@ -173,7 +174,7 @@ template <class Level, class Scalar>
   return {};
 }
 
-//! Up to this sum, no exponent loses more than 7e-7 by rounding.
+//! If a sum is at most this, rounding changes no exponent by more than 7e-7.
 inline constexpr double quick_limit = 0x1p32;
 
 template <class Level, class Scalar>

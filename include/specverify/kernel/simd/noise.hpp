@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the ids whose noise is at most a given limit, with vector instructions. It computes Philox for several groups
-//! of four ids at a time. The ids equal the results of the scalar reference.
+//! Lists the ids whose noise is at most a given limit, with vector instructions that compute Philox for several groups
+//! of four ids at a time. The ids are those of the scalar reference, possibly in another order.
 #ifndef SPECVERIFY_KERNEL_SIMD_NOISE_HPP
 #define SPECVERIFY_KERNEL_SIMD_NOISE_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides portable vector types (packs) and their operations. Only this file, powers.hpp, wide.hpp, vector_pack.hpp
-//! and xsimd_pack.hpp name instructions of a CPU.
+//! Provides portable vector types (packs) and their operations. In this folder, only this file, powers.hpp, wide.hpp
+//! and vector_pack.hpp name instructions of a CPU.
 //!
 //! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch or, without xsimd, the
 //! compiler's vector type. This file adds operations that neither type has (bit masks of comparisons, sums of lanes in
@@ -28,7 +28,7 @@ namespace kernel {
 template <class Element>
 inline constexpr std::uint32_t pack_size = static_cast<std::uint32_t>(pack<Element>::size);
 
-//! Loads stored values as floats.
+//! Loads a pack of stored values as floats.
 template <class Stored>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> widened_lanes(const Stored* from) noexcept {
   float values[pack<float>::size];
@@ -68,7 +68,7 @@ SPECVERIFY_INLINE void load_sixteen(const Stored* from, pack<float>* lanes) noex
   for (std::uint32_t i = 0; i < 16; i += pack_size<float>) lanes[i / pack_size<float>] = load_pack(from + i);
 }
 #if defined(__AVX2__) && !defined(__AVX512F__)
-//! Loads the even and the odd values: a shift and a mask.
+//! Loads the even values by a shift, and the odd values by a mask.
 SPECVERIFY_INLINE void load_sixteen(const bfloat16_bits* from, pack<float>* lanes) noexcept {
   const __m256i bits = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
   lanes[0] = _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16));
@@ -212,7 +212,8 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
 }
 [[nodiscard]] SPECVERIFY_INLINE pack<double> widened(const double* from) noexcept { return load_pack(from); }
 
-//! Returns how many of `size` integers, at most 2^31, are at least `bound`, in 1 .. 2^31.
+//! Returns how many of `size` integers are at least `bound`. The integers must be at most 2^31, and `bound` must be in
+//! 1 .. 2^31.
 [[nodiscard]] inline std::uint32_t count_reaching(const std::uint32_t* values, std::uint32_t size,
                                                   std::uint32_t bound) noexcept {
   std::uint32_t count = 0, i = 0;
@@ -252,7 +253,7 @@ template <class Element>
   return best;
 }
 
-//! The bits of a float without the sign, and the largest such pattern that is not a NaN.
+//! Returns the bits of a float without the sign. The pattern of a NaN is above `infinity_bits`.
 template <class Work>
 [[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Work>> magnitude_bits(const pack<Work>& value) noexcept {
   using integer = signed_of<Work>;
@@ -341,8 +342,8 @@ SPECVERIFY_INLINE void round_product(pack<double>& x) noexcept {
 #define SPECVERIFY_KEEPS_IN_REGISTER 0
 #endif
 
-//! Returns the same pack, in a register. Otherwise g++ loads a value for each of two uses. The compiler can no longer
-//! use facts about the value after this call.
+//! Returns the same pack, in a register. Without this call, g++ loads a value again for a second use. After the call,
+//! the compiler can no longer use facts about the value.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> in_register(const pack<Element>& value) noexcept {
 #if SPECVERIFY_KEEPS_IN_REGISTER
@@ -364,8 +365,8 @@ template <class Element>
 #endif
 }
 
-//! Prefetches the cache lines of `Count` values that will be read soon. They may be beyond an array, because nothing is
-//! read.
+//! Prefetches the cache lines of `Count` values that will be read soon. The values may be after the end of an array,
+//! because a prefetch cannot fault.
 template <std::uint32_t Count, class Value>
 SPECVERIFY_INLINE void fetch_ahead(const Value* from) noexcept {
 #if defined(__GNUC__)
@@ -475,7 +476,7 @@ class wide_sum {
 }
 
 #if SPECVERIFY_NANS_COMPARE
-//! A NaN truncates to the smallest integer.
+//! Whether `truncated` converts a NaN to the smallest integer.
 inline constexpr bool truncation_marks_nans = true;
 #else
 inline constexpr bool truncation_marks_nans = false;

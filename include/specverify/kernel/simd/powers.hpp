@@ -11,8 +11,9 @@ namespace kernel {
 
 //! Computes 2^y as the product of two packs. The relative error of the product is below 5e-7.
 //!
-//! For -126 <= y <= 126. For smaller y the product is 0 or at most 2^-126. If `powers_show_specials`, a NaN gives a
-//! NaN, and for y above 126 the product is at least 2^125 or infinite; otherwise these results are unspecified.
+//! This bound applies if -126 <= y <= 126. For smaller y the product is 0 or at most 2^-126. If `powers_show_specials`,
+//! a NaN gives a NaN, and for y above 126 the product is at least 2^125 or infinite; otherwise these results are
+//! unspecified.
 struct power_parts {
   pack<float> scale;
   pack<float> fraction;
@@ -37,7 +38,7 @@ class flushed_denormals {
 
 using zeroed_denormals = flushed_denormals;
 
-//! Sixteen steps per octave from one register, and a polynomial of degree 2 between them.
+//! Multiplies one of sixteen steps per octave, held in one register, by a polynomial of degree 2.
 class power_table {
  public:
   static constexpr bool flushes = true;  // very small exponents give 0
@@ -78,7 +79,7 @@ class zeroed_denormals {
   unsigned before_;
 };
 
-//! Eight steps per octave from one register, and a polynomial of degree 3 around each step.
+//! Multiplies one of eight steps per octave, held in one register, by a polynomial of degree 3.
 class power_table {
  public:
   static constexpr bool flushes = false;
@@ -87,14 +88,15 @@ class power_table {
   [[nodiscard]] SPECVERIFY_INLINE power_parts operator()(const pack<float>& y) const noexcept {
     return line(y, 1.0f, 0.0f, -126.0f, 126.0f);
   }
-  //! Returns 2^(slope x + shift) with x limited to two bounds. A NaN stays a NaN.
+  //! Returns 2^(slope x + shift), with x clamped to [least, most]. A NaN stays a NaN.
   [[nodiscard]] SPECVERIFY_INLINE power_parts line(const pack<float>& x, float slope, float shift, float least,
                                                    float most) const noexcept {
     // a NaN must be the second operand of both
     const __m256 bounded = _mm256_min_ps(_mm256_set1_ps(most), _mm256_max_ps(_mm256_set1_ps(least), x));
     return line(pack<float>(bounded), slope, shift);
   }
-  //! Returns 2^(slope x + shift); the shift must be a multiple of 1/8 below 2^19. At -127 the product is 0.
+  //! Returns 2^(slope x + shift); the shift must be a multiple of 1/8 below 2^19. If the exponent is -127, the product
+  //! is 0.
   [[nodiscard]] SPECVERIFY_INLINE power_parts line(const pack<float>& x, float slope, float shift) const noexcept {
     const __m256 rounding = _mm256_set1_ps(0x1.8p20f + shift);
     const __m256 step = _mm256_fmadd_ps(x, _mm256_set1_ps(slope), rounding);

@@ -17,9 +17,9 @@ namespace kernel {
 template <class Table>
 class quick_powers_of {
  public:
-  //! For sums.
+  //! Makes powers for sums.
   explicit quick_powers_of(const exact_weight& weight) noexcept : quick_powers_of(weight, 1.0f, -126.0) {}
-  //! For results, whose factor is different.
+  //! Makes powers for results, each of which is multiplied by `factor`.
   quick_powers_of(const exact_weight& weight, float factor) noexcept : quick_powers_of(weight, factor, -127.0) {}
   //! Returns whether the rounding of exponents is small enough and -infinity stays -infinity. Otherwise use the exact
   //! sum.
@@ -36,8 +36,8 @@ class quick_powers_of {
       return table_(exponent(values));
     }
   }
-  //! Returns the products, 0 if an exponent is below the smallest of power_parts; none may be above the largest. Must
-  //! run under zeroed_denormals.
+  //! Returns the powers times the factor, 0 for an exponent below -126. No exponent may be above 126. Must run while an
+  //! object of zeroed_denormals exists.
   [[nodiscard]] SPECVERIFY_INLINE pack<float> results(const pack<float>& values) const noexcept {
     if constexpr (Table::has_lines) {
       const power_parts power = table_.line(larger(values, pack<float>(least_)), slope_, shift_);
@@ -84,9 +84,10 @@ class quick_powers_of {
 
 using quick_powers = quick_powers_of<power_table>;
 
-inline constexpr std::uint32_t quick_group = 4 * pack_size<float>;  // values that a sum of powers takes at once
+inline constexpr std::uint32_t quick_group = 4 * pack_size<float>;  // values that a sum of powers reads per step
 
-//! Returns the sum of the powers of `count` values, a multiple of quick_group; four chains of additions.
+//! Returns a pack whose lanes add up to the sum of the powers of `count` values, summed in four chains. `count` must be
+//! a multiple of quick_group.
 template <class Stored, class Count>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> quick_block(const quick_powers& powers, const Stored* values,
                                                         Count count) noexcept {

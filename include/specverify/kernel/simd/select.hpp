@@ -4,9 +4,9 @@
 //!
 //! The coarse pass stores the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
 //! maxima is a lower bound of the `wanted`-th largest value, so only lanes whose maximum reaches this bound are
-//! examined. If too many ids reach the bound (for example, because of ties), a sample suggests a higher weight. All ids
-//! above the higher weight are taken, but at most `wanted` ids with exactly that weight, so that ties cannot fill the
-//! list.
+//! examined. If too many ids reach the bound (for example, because of ties), a sample suggests a higher weight. Then
+//! all ids above this weight are listed, but at most `wanted` ids with exactly this weight, so that ties cannot fill
+//! the list.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 
@@ -41,12 +41,12 @@ class value_list {
  public:
   explicit value_list(candidate_list& list) noexcept : list_(list) {}
 
-  //! Takes exactly the ids of a row that a cut keeps; returns false if the list is full.
+  //! Lists exactly the ids of a row that a cut keeps. Returns false if they do not fit in the list.
   template <class Scalar>
   [[nodiscard]] bool take(const topped_row<Scalar>& row, value_cut cut) noexcept {
     list_.size = 0;
     std::uint32_t from = 0;
-    if (cut.ties > 0) [[unlikely]] {  // until the last tie, then ids that reach `all`
+    if (cut.ties > 0) [[unlikely]] {  // up to the last tie; after it only ids that reach `all`
       typename topped_row<Scalar>::walk some(row, cut.some, 0);
       while (cut.ties > 0) {
         if (!some.next()) return true;

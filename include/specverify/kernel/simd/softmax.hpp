@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the probabilities of a float row as floats, with vector instructions.
+//! Writes the probabilities of a row of floats or 16-bit numbers as floats, with vector instructions.
 #ifndef SPECVERIFY_KERNEL_SIMD_SOFTMAX_HPP
 #define SPECVERIFY_KERNEL_SIMD_SOFTMAX_HPP
 

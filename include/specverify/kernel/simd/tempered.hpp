@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums a few entries at several temperatures, with vector instructions.
+//! Computes the sums of exponentials of a few entries at several temperatures, with vector instructions.
 #ifndef SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 #define SPECVERIFY_KERNEL_SIMD_TEMPERED_HPP
 

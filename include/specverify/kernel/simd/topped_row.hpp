@@ -81,7 +81,7 @@ class value_search {
   value_search(const float* values, std::uint32_t size, std::uint32_t wanted, float maximum) noexcept
       : values_(values), size_(size), wanted_(wanted), maximum_(maximum), high_(float_at(float_place(maximum) + 1)) {}
 
-  //! Returns the value, or -infinity if fewer than `wanted` values are finite.
+  //! Returns the threshold, or -infinity if fewer than `wanted` values are finite.
   [[nodiscard]] float find() noexcept {
     constexpr std::uint32_t few = 512;
     if (wanted_ > size_) return negative_infinity<float>();
@@ -119,8 +119,9 @@ class value_search {
     }
   }
 
-  //! Starts just above a guess that may be a tie, then gallops downward. Between two ends it interpolates the counts,
-  //! with every third step a bisection of the values, and at last of the float patterns.
+  //! Returns the next threshold to try. First tries a value just above the guess, which may be a tie, and then gallops
+  //! downward. Between two ends, interpolates the counts; every third step bisects the values, and the last steps
+  //! bisect the float patterns.
   [[nodiscard]] float next(std::uint32_t step) noexcept {
     if (step == 0 && at_high_ == 0 && low_ > -largest_float) return float_at(float_place(low_) + 1);
     float middle = low_ + 0.5f * (high_ - low_);
@@ -150,7 +151,7 @@ struct marked_groups {
   std::uint64_t words[held][parts];
   std::uint32_t count = 0;
   std::uint32_t total = 0;       //!< ids to take
-  std::uint32_t end = 0;         //!< the ids below this are done
+  std::uint32_t end = 0;         //!< all ids below this were examined
   const float* plain = nullptr;  //!< the row, if all values can be read in place
 };
 
@@ -158,7 +159,7 @@ struct marked_groups {
 template <class Scalar>
 class topped_row {
  public:
-  //! `tops` must have space for a quarter more, which is overwritten.
+  //! `tops` must have space for a quarter more values, which is overwritten.
   topped_row(const row_source<Scalar>& source, float* tops, const integer_weight& weight) noexcept
       : source_(source),
         tops_(tops),
@@ -183,7 +184,7 @@ class topped_row {
     return value_search(tops, blocks * lane_count, wanted, maximum_).find();
   }
 
-  //! Walks over the groups with an id that reaches a threshold, a few at a time.
+  //! Walks over the groups that have an id that reaches a threshold, a few groups at a time.
   class walk {
    public:
     //! Starts at id `start`, which must be a multiple of top_size.
@@ -233,7 +234,7 @@ class topped_row {
     return found;
   }
 
-  //! Returns a value that about `wanted` ids reach, from a sample of the groups with an id that reaches `bar`. A
+  //! Returns a value that about `wanted` ids reach, from a sample of the groups that have an id that reaches `bar`. A
   //! different `look` takes a different sample. Values are sampled in runs of 16 neighbours, at pseudorandom positions.
   [[nodiscard]] float sampled(float bar, std::uint32_t wanted, std::uint32_t look) const noexcept {
     constexpr std::uint32_t most = 4096, vectors = top_size / lane_count;
@@ -279,13 +280,14 @@ class topped_row {
   float maximum_;
 };
 
-//! Ids to take from a row: every id that reaches `all`, and the first `ties` of the ids that only reach `some`.
+//! Ids to list from a row: every id whose value is at least `all`, and the first `ties` of the other ids whose value is
+//! at least `some`.
 struct value_cut {
   float all = 0;
   float some = 0;
   std::uint32_t ties = 0;
 
-  //! Removes surplus ties from the masks of the ids that reach `some`.
+  //! Removes surplus ties from the masks of the ids whose value is at least `some`.
   void apply(marked_groups& groups) noexcept {
     const pack<float> least(all);
     for (std::uint32_t i = 0; i < groups.count; ++i) {

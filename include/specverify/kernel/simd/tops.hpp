@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a row of logits without taking sums: finds the largest value of each lane for each group of 256 ids, the row's
-//! maximum with its id, and whether the row has a NaN. The output equals that of the coarse pass.
+//! Reads a row of logits without computing sums: finds the largest value of each lane for each group of 256 ids, the
+//! row's maximum with its id, and whether the row has a NaN. The coarse pass gives the same maxima.
 #ifndef SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 #define SPECVERIFY_KERNEL_SIMD_TOPS_HPP
 
@@ -10,8 +10,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Prefetches the first lines of the page after the next, because CPUs prefetch within a page only after it was
-//! touched. More lines would slow down rows that are in a cache.
+//! Prefetches the first cache lines of the page after the next page, because CPUs prefetch within a page only after its
+//! first access. More lines would slow down rows that are in a cache.
 template <class Stored>
 SPECVERIFY_INLINE void begin_page_ahead(const Stored* values, std::uint32_t left) noexcept {
   constexpr std::uint32_t page = 4096 / sizeof(Stored), line = 64 / sizeof(Stored);
@@ -19,7 +19,7 @@ SPECVERIFY_INLINE void begin_page_ahead(const Stored* values, std::uint32_t left
   for (std::uint32_t i = 0; i < 4; ++i) ask_ahead(values + 2 * page + i * line);
 }
 
-//! Writes the largest values of the lanes of top_size ids, and returns the larger of these and `best`.
+//! Writes the largest value of each lane of top_size ids. Returns the maximum of these values and `best`, lane by lane.
 template <class Stored>
 [[nodiscard]] SPECVERIFY_INLINE pack<float> write_tops(const Stored* values, pack<float> best, float forbidden,
                                                        float* tops, nan_finder<float>& nans) noexcept {
@@ -40,7 +40,7 @@ template <class Stored>
   return best;
 }
 
-//! `tops`: as for coarse_output::tops, or null. Does not set `second`.
+//! `tops`: see coarse_output::tops; may be null. Does not set `second` unless `tops` is null.
 template <class Level, class Scalar>
 [[nodiscard, gnu::noinline]] inline row_extremes<working<Scalar>> find_tops(exec::simd_on<Level> policy,
                                                                             const row_source<Scalar>& source,

@@ -2,8 +2,8 @@
 //! Provides packs from the vector types of g++ and clang, for builds without xsimd. Names and results are the same as
 //! with xsimd.
 //!
-//! An operation uses an intrinsic if the compiler does not find the single instruction for it (a maximum, a
-//! conversion).
+//! An operation uses an intrinsic if the compiler does not generate the single instruction for it (for example, a
+//! maximum or a conversion).
 //! See:        kernel/simd/xsimd_pack.hpp
 #ifndef SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
@@ -73,7 +73,7 @@ struct vector_of<std::uint64_t> {
 };
 #undef SPECVERIFY_VECTOR_BYTES
 
-//! The type for sums: integers wrap.
+//! The element type for sums. Signed integers are summed as unsigned integers, because these wrap.
 template <class Element>
 struct wrapping {
   using type = Element;
@@ -151,7 +151,7 @@ SPECVERIFY_INLINE void store_pack(Element* to, const pack<Element>& value) noexc
   std::memcpy(to, &lanes, sizeof(lanes));
 }
 
-//! Returns the same bits as integers, and back.
+//! Returns the bits of a pack as another type: of floats as integers, or of integers as floats.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Element>> integer_bits(const pack<Element>& value) noexcept {
   return vector_bits<typename pack<signed_of<Element>>::vector>(static_cast<typename pack<Element>::vector>(value));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides packs of 64-bit integers with as many lanes as packs of doubles, and their operations: products, shifts by
-//! a vector and corrected quotients.
+//! Provides packs of 64-bit integers with as many lanes as packs of doubles, and operations on them, such as products
+//! and shifts by a vector. Also moves selected 32-bit integers to the front of a vector.
 #ifndef SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 #define SPECVERIFY_KERNEL_SIMD_WIDE_HPP
 
@@ -61,7 +61,7 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_smaller_halves(wide_register a, wide_register b) noexcept {
   return _mm512_min_epu32(a, b);
 }
-//! Returns, for each lane, whether the low half of a is at most the low half of b.
+//! Returns whether, in any lane, the low half of a is at most the low half of b.
 [[nodiscard]] SPECVERIFY_INLINE bool wide_any_low_within(wide_register a, wide_register b) noexcept {
   return (_mm512_cmple_epu32_mask(a, b) & 0x5555u) != 0;
 }
@@ -117,7 +117,7 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_right_by_low_bits(wide_register a, wide_register bits) noexcept {
   return _mm512_shrdv_epi64(a, _mm512_setzero_si512(), bits);
 }
-//! Returns a without the lowest bit in lanes with x < bound, 0 in the others.
+//! Returns a with the lowest bit cleared in lanes with x < bound, and 0 in the other lanes.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_even_below(wide_register a, const pack<double>& x,
                                                               double bound) noexcept {
   const __mmask8 below = _mm512_cmp_pd_mask(x, _mm512_set1_pd(bound), _CMP_LT_OQ);
@@ -189,7 +189,7 @@ SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) no
 
 #if defined(__AVX512VBMI2__)
 #define SPECVERIFY_COMPRESSES_BYTES 1
-//! Writes first + i for every set bit i of a mask, ascending; may write up to 15 further ids.
+//! Writes first + i for every set bit i of a mask, ascending; may write up to 16 further ids.
 SPECVERIFY_INLINE void write_places(token_id* to, std::uint32_t first, std::uint64_t mask,
                                     std::uint32_t count) noexcept {
   const __m512i all = _mm512_set_epi64(0x3F3E3D3C3B3A3938, 0x3736353433323130, 0x2F2E2D2C2B2A2928, 0x2726252423222120,
@@ -208,7 +208,7 @@ SPECVERIFY_INLINE void write_places(token_id* to, std::uint32_t first, std::uint
 #define SPECVERIFY_COMPRESSES_BYTES 0
 #endif
 
-// Moves integers to the front of a register: by an instruction, or by a table of permutations.
+// `compressed` moves selected integers to the front of a register, by an instruction or by a table of permutations.
 #if defined(__AVX512F__)
 #define SPECVERIFY_COMPRESSES 1
 inline constexpr std::uint32_t compressed_size = 16;

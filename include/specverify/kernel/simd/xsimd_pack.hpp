@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides packs from xsimd: a pack is xsimd's batch for the widest instruction set of this translation unit.
+//! Provides packs as xsimd's batches for the widest instruction set of this translation unit.
 //!
-//! See: kernel/simd/vector_pack.hpp, the same packs without xsimd
+//! See: kernel/simd/vector_pack.hpp, which provides the same packs without xsimd
 #ifndef SPECVERIFY_KERNEL_SIMD_XSIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_XSIMD_PACK_HPP
 
@@ -54,7 +54,7 @@ SPECVERIFY_INLINE void store_pack(Element* to, const pack<Element>& value) noexc
   value.store_unaligned(to);
 }
 
-//! Returns the same bits as integers, and back.
+//! Returns the bits of a pack as another type: of floats as integers, or of integers as floats.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<signed_of<Element>> integer_bits(const pack<Element>& value) noexcept {
 #if XSIMD_VERSION_MAJOR >= 9
