@@ -92,3 +92,13 @@ TEST_CASE("NET-8 a session id and a salt used twice: the second text follows the
   const auto seen = second_texts(false, 1000);
   CHECK(static_cast<double>(seen[0]) / 1000 > 0.65);  // .4 + .6 x 4 / 7 = .743
 }
+
+TEST_CASE("NET-8 a session id used twice has two keys of shared noise, and so has another secret") {
+  const session_secret secret = secret_of(5);
+  const std::uint64_t key = derive_noise_key(secret, 7, 1);
+  CHECK(key == derive_noise_key(secret, 7, 1));
+  const bool another_salt_another_key = key != derive_noise_key(secret, 7, 2);
+  CHECK(another_salt_another_key);
+  CHECK(key != derive_noise_key(secret, 8, 1));
+  CHECK(key != derive_noise_key(secret_of(6), 7, 1));
+}
