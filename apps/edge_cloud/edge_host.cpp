@@ -55,7 +55,7 @@ std::vector<specverify::token_id> prompt_ids(const run_settings& run, const tiny
 }
 
 //! Returns the time origin of an earlier process. The clock restarts with the machine, so an origin in the future is
-//! from an earlier boot; in this case the function returns the current time.
+//! from an earlier boot. In this case the function returns the current time.
 std::uint64_t kept_origin(const std::filesystem::path& file, std::uint64_t now) {
   std::uint64_t kept = 0;
   return std::ifstream(file) >> kept && kept <= now ? kept : now;

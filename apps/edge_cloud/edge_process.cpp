@@ -60,7 +60,7 @@ class edge_process {
     after_input();
   }
 
-  //! Handles Ctrl-C: tells the cloud, so that it does not keep the session. A second Ctrl-C ends the process at once.
+  //! Handles Ctrl-C: sends stop, so that the cloud does not keep the session. A second Ctrl-C ends the process at once.
   void stop() {
     interrupt_.clear();
     interrupted_ = true;

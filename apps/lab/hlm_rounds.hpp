@@ -72,10 +72,10 @@ inline constexpr std::uint64_t hlm_salt = 2;
 struct hlm_step {
   specverify::token_id drafted = specverify::no_token;
   bool sent = false;
-  bool accepted = false;           //!< only for a sent token
-  bool draft_in_support = true;    //!< only for a sent token
+  bool accepted = false;           //!< meaningful only if `sent`
+  bool draft_in_support = true;    //!< meaningful only if `sent`
   std::uint32_t support_size = 0;  //!< number of entries that were sent
-  std::uint32_t carried = 0;       //!< kept tokens whose ids are sent with this upload
+  std::uint32_t carried = 0;       //!< tokens not sent earlier, whose ids are sent with this upload
   std::uint32_t disagreements = 0, samples = 0;
   double rejection = -1;  //!< (1 - y_d / x_d)+; -1 if it was not requested
   [[nodiscard]] double uncertainty() const { return samples == 0 ? 0 : static_cast<double>(disagreements) / samples; }

@@ -37,7 +37,7 @@ struct estimate {
 }
 
 //! Returns the bootstrap interval of any statistic. `of(indices)` must compute it from a sample of indices in [0,
-//! count), drawn with replacement. If samples of one text depend on each other, the indices must be those of texts.
+//! count), drawn with replacement. If samples of one text depend on each other, the indices must be indices of texts.
 template <class Statistic>
 [[nodiscard]] estimate bootstrap(std::size_t count, std::uint64_t seed, Statistic of, std::size_t repeats = 1000) {
   std::vector<std::size_t> places(count);

@@ -20,7 +20,7 @@ struct planned_figure {
 };
 
 struct paper {
-  std::string name;  //!< as in --only
+  std::string name;  //!< name of the paper in --only
   std::string title;
   std::string arxiv;
   std::vector<planned_figure> figures;

@@ -86,7 +86,7 @@ struct written {
   bool solved = false;
   double entropy = 0, distance = 0;  //!< sums over the text
   double tokens = 0;
-  place_counts in_own, in_target;  //!< of a writer that drafts
+  place_counts in_own, in_target;  //!< only of writers that draft
 };
 
 //! Draws one token of sample-then-quantize (S-Q): the token is drawn from q, sent with the quantized distribution, and

@@ -72,7 +72,7 @@ struct sqs_setting {
 
 //! A drafted position that the cloud tested. The committed text before it is the prefix.
 struct tested_position {
-  std::uint32_t prefix = 0;  //!< number of tokens before it, including the prompt
+  std::uint32_t prefix = 0;  //!< number of tokens before the position, including the prompt
   std::uint32_t kept = 0;
   double dropped = 0;
   double beta = 0;  //!< value of beta, if the sparsifier is a threshold
@@ -83,7 +83,7 @@ struct sqs_run {
   std::vector<tested_position> tested;
   std::uint64_t drafted = 0, rejected = 0;
   double kept = 0, dropped = 0;  //!< sums over drafted positions
-  double paper_bits = 0;         //!< for the drafted positions, by the paper's formula
+  double paper_bits = 0;         //!< bits for the drafted positions by the paper's formula
   std::uint64_t clamped = 0;     //!< drafted distributions that the budget cut
 
   [[nodiscard]] double rounds() const { return static_cast<double>(text.rounds.size()); }

@@ -36,7 +36,7 @@ struct speed_options {
   double rician_factor = 10;
   specverify::round_times times{};
   std::vector<double> decibels = {-20, -15, -10, -5, 0, 5, 10};
-  std::uint32_t rounds = 512;  //!< per answer: one token each
+  std::uint32_t rounds = 512;  //!< rounds per answer, of one token each
   std::uint32_t answers = 200;
   std::uint64_t seed = 1;  //!< systems with equal seeds get equal gains and equal random skips
 };

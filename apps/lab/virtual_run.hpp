@@ -81,15 +81,15 @@ struct score_request {
   //! the edge's hidden state as sent and decoded; empty if the format carries none
   std::span<const float> drafter{};
   std::span<const float> target{};       //!< the target's hidden state that predicts this draft
-  specverify::channel_report channel{};  //!< as the edge reported it; zeros if the format has no report
+  specverify::channel_report channel{};  //!< channel that the edge reported; zeros if the format has no report
 };
 
 //! Options of a text, except for the system.
 struct run_options {
   std::vector<token_id> prompt;  //!< at least 1 token; <|end|> first, as in training
-  std::uint32_t tokens = 64;     //!< maximum
+  std::uint32_t tokens = 64;     //!< maximum number of tokens after the prompt
   double temperature = 1.0;      //!< sampling temperature of both models
-  double threshold = 0.5;        //!< for the semantic rule
+  double threshold = 0.5;        //!< threshold of the semantic rule
   //! semantic rule: whether hidden states are requested one by one
   bool lazy = false;
   std::function<double(const score_request&)> score{};  //!< semantic rule: the score of a mismatch
@@ -109,7 +109,7 @@ struct round_entry {
   std::uint32_t accepted = 0;
   std::uint32_t emitted = 0;
   bool skipped = false;  //!< whether the edge committed the token without the cloud
-  //! semantic rule: decided drafts that differ from the target's choice
+  //! semantic rule: verified drafts that differ from the target's choice
   std::uint32_t mismatches = 0;
   std::uint32_t accepted_mismatches = 0;  //!< accepted mismatches
   std::uint32_t state = 0;

@@ -38,7 +38,8 @@ namespace detail {
   return paired_difference(solved_of(greedy), solved_of(semantic), seed);
 }
 
-//! Returns tokens per round of `semantic` divided by those of `greedy`, minus 1. The bootstrap draws whole problems.
+//! Returns the tokens per round of `semantic` divided by the tokens per round of `greedy`, minus 1. The bootstrap draws
+//! whole problems.
 [[nodiscard]] inline estimate length_gain(const scored_set& greedy, const scored_set& semantic, std::uint64_t seed) {
   const std::array<std::vector<double>, 4> sums{sums_of(semantic, &semantic_round::emitted), rounds_of(semantic),
                                                 sums_of(greedy, &semantic_round::emitted), rounds_of(greedy)};
@@ -51,7 +52,8 @@ namespace detail {
   });
 }
 
-//! Returns the share of accepted mismatches on the poor link minus that on the good link, each in the link's own texts.
+//! Returns the share of accepted mismatches on the poor link minus the share on the good link, each from texts
+//! generated on this link.
 [[nodiscard]] inline estimate acceptance_difference(const scored_set& on_poor, const scored_set& on_good,
                                                     std::uint64_t seed) {
   const std::array<std::vector<double>, 4> sums{

@@ -55,7 +55,8 @@ struct mismatch_set {
 
 namespace detail {
 
-//! A text of the target, with the predicting state of each position in the continuation and of the one after the end.
+//! A text of the target, with the predicting states of all positions in the continuation and of the position after the
+//! end.
 struct scored_text {
   std::vector<token_id> tokens;  //!< prompt and continuation, without the end token
   std::vector<std::vector<float>> states;

@@ -232,7 +232,7 @@ static int run(int argc, char** argv) {
   add_options(app, set);
   try {
     app.parse(argc, argv);
-    if (set.interactive && app.count("--systems") == 0) set.systems = {"k-sqs"};  // the target alone shows no drafts
+    if (set.interactive && app.count("--systems") == 0) set.systems = {"k-sqs"};  // the system `target` has no drafts
     set.systems = edge_cloud::with_settings(set.systems, set.set);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(exit_code::usage);

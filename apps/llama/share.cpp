@@ -145,7 +145,7 @@ class timed_text {
     cloud_.emplace(*std::move(cloud));
     if (const sv::status why = edge_->start(prompt, 0); !why.ok()) throw failure_of(why, {});
   }
-  //! Adds every round except the first and those in which the thread waited.
+  //! Adds every round except the first round and rounds in which the thread waited.
   void write(steps& counted) {
     for (sv::session_time now = 1; edge_->state() != sv::edge_state::finished; ++now) {
       const std::uint64_t before = edge_->statistics().rounds;

@@ -19,7 +19,7 @@ namespace sv = specverify;
 using namespace llama_pair;
 
 struct text_of_drafts {
-  std::vector<sv::token_id> text;     //!< with the prompt
+  std::vector<sv::token_id> text;     //!< tokens of the text, with the prompt
   std::vector<std::uint32_t> tested;  //!< position of each tested draft's token in the text
   std::uint64_t accepted = 0;
 };

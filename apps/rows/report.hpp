@@ -23,11 +23,11 @@ namespace recorded {
 //! the end.
 struct measured {
   std::string system, setting;
-  bool preset = false;    //!< whether the setting is that of the papers
+  bool preset = false;    //!< whether all settings have the papers' values
   double overlap = 0;     //!< sum of min(p, q), that is 1 - TV
   double acceptance = 0;  //!< sum of min(p, q^), the probability that a draft is accepted
   double paper_bits = 0;  //!< bits per drafted token, by the paper's formula
-  double ideal_bits = 0;  //!< bits per drafted token: log2 of the possible distributions and tokens
+  double ideal_bits = 0;  //!< bits per drafted token: log2 of the number of possible drafts
   double coded_bits = 0;  //!< bits per drafted token: real messages, with kind and check
 };
 
@@ -226,7 +226,7 @@ inline constexpr const char* reported_systems[] = {  // in the syntax of the com
     "c-sqs:support_size=256:resolution=240",
     "c-sqs:support_size=256:resolution=480"};
 
-//! Returns whether all settings are those of the papers.
+//! Returns whether all settings have the papers' values.
 [[nodiscard]] inline bool is_usual(const edge_cloud::chosen_system& system) {
   for (const specverify::setting& given : system.settings())
     for (const specverify::setting_info& known : system.info().settings)

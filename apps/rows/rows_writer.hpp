@@ -30,7 +30,7 @@ struct rows_plan {
   std::uint32_t hidden_p = 0;   //!< numbers in a hidden state of the target; 0: not stored
   std::uint32_t hidden_q = 0;   //!< numbers in a hidden state of the drafter
   std::uint32_t attention = 0;  //!< entries of an attention row of the drafter; shorter rows end in zeros
-  metadata about{};             //!< except format and vocab_size, which the writer adds
+  metadata about{};             //!< strings of the header, except format and vocab_size
 };
 
 //! One row of a file. Spans that are not in the plan may be empty.

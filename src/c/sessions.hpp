@@ -122,7 +122,7 @@ template <class Handle, class Make>
   return to_c(its_value.error());
 }
 
-// Destroys what `place` created.
+// Destroys an object that `place` created.
 template <class Handle>
 void destroy(Handle* handle) noexcept {
   if (handle == nullptr) return;

@@ -64,7 +64,7 @@ void check_folders(const fs::path& path, const fs::path& folder, bool sticky) {
   if (folder.has_relative_path()) check_folders(path, folder.parent_path(), true);
 }
 
-//! Checks the folders in the path as given, and those that symbolic links lead to.
+//! Checks the folders in the path as given, and in the path after symbolic links are followed.
 void check_folders(const fs::path& path, bool sticky) {
   check_folders(path, fs::absolute(path).parent_path(), sticky);
   check_folders(path, fs::canonical(path).parent_path(), sticky);

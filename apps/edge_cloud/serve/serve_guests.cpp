@@ -63,8 +63,8 @@ std::size_t serve_guests::count(Wanted&& wanted, guest_map::iterator& oldest) {
 }
 
 //! Removes one of the guests that satisfy `wanted`: a guest that already got a refusal, or otherwise the oldest guest
-//! of the origin with the most such guests, including the newcomer. So a flood removes only guests of the same origin.
-//! Returns false if there is no such guest.
+//! of the origin with the most such guests; the newcomer counts for its origin. So a flood from one origin removes
+//! guests of this origin. Returns false if no guest satisfies `wanted`.
 template <class Wanted>
 bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, refusal why) {
   guest_map::iterator found;

@@ -77,7 +77,7 @@ enum class refusal : std::uint32_t {
 };
 
 struct refusal_words {
-  std::string_view name;  //!< for logs and reports
+  std::string_view name;  //!< name in logs and reports
   std::string_view text;  //!< problem and advice
   std::string_view told;  //!< receiver of the reason: the device's session, its connection, or only the log
 };

@@ -18,7 +18,7 @@ namespace edge_cloud {
 
 class serve_log {
  public:
-  static constexpr std::uint32_t lines_a_second = 8;  //!< of each kind
+  static constexpr std::uint32_t lines_a_second = 8;  //!< maximum lines of each kind per second
 
   //! Logs to standard error.
   serve_log();

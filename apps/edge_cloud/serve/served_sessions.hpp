@@ -99,8 +99,8 @@ class served_sessions {
   std::size_t peak_ = 0;
 };
 
-//! Returns the message that refuses a hello, as the library's devices accept it. Without a name it refuses a connection
-//! or a message.
+//! Returns a message that refuses a hello, in the form that the library's devices accept. With an empty name the
+//! message refuses a connection or a message.
 [[nodiscard]] std::vector<std::byte> refusal_message(const specverify::hello_name& hello, specverify::status why);
 
 }  // namespace edge_cloud

@@ -35,7 +35,7 @@ class session_folder {
   session_folder(const session_folder&) = delete;
   session_folder& operator=(const session_folder&) = delete;
 
-  //! Returns the id in such a folder's name.
+  //! Returns the id in the name of a session's folder, or nothing if the name is not an id.
   [[nodiscard]] static std::optional<std::uint64_t> id_of(const std::filesystem::path& folder);
 
   //! Sets the owner of a new session. `create` makes the folder; this function does not access the disk.

@@ -32,9 +32,9 @@ struct tls_settings {
 //! Permitted use of a certificate (its extended key usage).
 enum class tls_usage { server_auth, client_auth };
 
-//! For a verify callback: returns `trusted`, but false if this is the peer's own certificate and does not allow that
-//! usage. The check is needed because OpenSSL accepts a certificate without usages for every usage, so a device could
-//! pose as the server.
+//! For a verify callback. Returns `trusted`, but returns false if the certificate is the peer's own and does not allow
+//! the usage `wanted`. The check is needed because OpenSSL accepts a certificate without usages for every usage, so a
+//! device could pose as the server.
 [[nodiscard]] bool trusted_for(tls_usage wanted, bool trusted, asio::ssl::verify_context& context);
 
 //! Returns the device in the peer's certificate: the common name in decimal digits.

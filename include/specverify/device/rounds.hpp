@@ -67,7 +67,7 @@ struct device_rounds {
 
 //! Verdict of a rule on one round. It is valid only if `why` is ok.
 struct device_verdict {
-  //! as from the rule on the CPU, under part::verify, `where` = row of the round: errors of that row,
+  //! the errors of the rule on the CPU, under part::verify, `where` = row of the round: errors of that row,
   //! invalid_resolution (a claim); too_few_rows (`where` = number of rows), size_mismatch (offsets)
   status why{};
   verdict decided{};

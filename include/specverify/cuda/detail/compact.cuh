@@ -108,7 +108,7 @@ struct row_weights {
   return std::uint64_t{equal} << 32 | above;
 }
 
-//! Writes the kept entries of a run. `places` must count all kept entries before this warp.
+//! Writes the kept entries of a run. `places` must have the numbers of kept entries before this warp.
 template <class Write>
 __device__ __forceinline__ void write_run(const run_values& mine, std::uint32_t index, entry_cut cut, entry_cut places,
                                           Write& write) noexcept {
@@ -132,9 +132,9 @@ __device__ __forceinline__ void write_run(const run_values& mine, std::uint32_t 
   }
 }
 
-//! Calls write(place, index, value) for each kept entry; places ascend with indices. `values(index)` must return the
-//! values of a run. One read. Every thread gets the number of kept entries. `per_warp`: two rows of most_warps words of
-//! shared memory, used in turn; they may be reused after a barrier.
+//! Calls write(place, index, value) for each kept entry, where `place` counts the kept entries with smaller indexes.
+//! `values(index)` must return the values of a run. One read. Every thread gets the number of kept entries. `per_warp`:
+//! two rows of most_warps words of shared memory, used in turn; they may be reused after a barrier.
 template <class Values, class Write>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t compact(std::uint32_t size, entry_cut cut, Values& values,
                                                                Write& write,

@@ -138,7 +138,7 @@ template <std::uint32_t InFlight, class Scalar>
 }
 
 //! Reads one block of 1024 ids: lane sums and maxima, and, on the first of the block's four threads, the block sum. All
-//! lanes of a warp must call it together; those after the end pass `exists` = false. `best`: the largest value of a
+//! lanes of a warp must call it together; lanes without a block pass `exists` = false. `best`: the largest value of a
 //! thread's lanes and the first block that has it, or NaN if there is one.
 template <std::uint32_t InFlight, class Scalar>
 __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t block, bool exists,

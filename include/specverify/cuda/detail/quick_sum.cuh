@@ -94,7 +94,7 @@ __device__ __forceinline__ void add_powers(const logit_group<power_loads>& group
 }
 
 //! Computes this thread's part of the sums of e^(logit - reference) over a row, at several temperatures in octaves per
-//! nat. The relative error is 2^-18 plus that of the powers. One read of the row by the block.
+//! nat. The relative error is 2^-18 plus the error of the powers. The thread block reads the row once.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_powers(const kernel::row_source<Scalar>& row, float reference,
                                            const float (&scales)[Temperatures], double (&sums)[Temperatures]) noexcept {

@@ -52,7 +52,8 @@ inline constexpr std::uint32_t no_id = 0xFFFFFFFFu;
 #endif
 }
 
-//! The largest value so far and the least id that has it. -0 and +0 are equal; the value is that of the least id.
+//! The largest value so far and the least id that has it. -0 and +0 are equal; `value` has the sign that the least id's
+//! value has.
 struct best_entry {
   float value;
   std::uint32_t id;

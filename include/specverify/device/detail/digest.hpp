@@ -15,7 +15,7 @@ namespace thrust_detail {
   return kernel::bits_as<std::uint64_t>(*place);
 }
 
-//! Per block: finds the largest of the first ids, which determine the reference.
+//! Finds the largest of a block's first logits. The reference of a row is the largest of these over all blocks.
 template <class Scalar>
 struct sample_block {
   device_batch<Scalar> batch;
@@ -32,7 +32,7 @@ struct sample_block {
   }
 };
 
-//! Per row: sets the temperature and the reference of the exponents.
+//! Sets a row's temperature and the reference of its exponents.
 template <class Scalar>
 struct open_digest {
   device_batch<Scalar> batch;
@@ -52,7 +52,7 @@ struct open_digest {
   }
 };
 
-//! Per lane: computes the sum and the largest logit, NaN if the lane has a NaN.
+//! Computes the sum and the largest logit of a lane; the largest logit is NaN if the lane has a NaN.
 template <class Scalar>
 struct sum_lane {
   device_batch<Scalar> batch;
@@ -79,7 +79,7 @@ struct sum_lane {
   }
 };
 
-//! Per block: finds the largest of the lanes.
+//! Finds the largest logit of a block from the lanes.
 struct top_of_block {
   device_digests out;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
@@ -91,7 +91,7 @@ struct top_of_block {
   }
 };
 
-//! Per row: finds the argmax or the row's error, and whether the reference is suitable.
+//! Finds the argmax of a row or the row's error, and whether the reference is suitable.
 template <class Scalar>
 struct find_top {
   device_batch<Scalar> batch;
@@ -144,7 +144,7 @@ struct find_top {
   }
 };
 
-//! Per block: computes the sum.
+//! Computes the sum of a block from the lanes.
 struct sum_block {
   device_digests out;
   SPECVERIFY_HD SPECVERIFY_INLINE void operator()(std::size_t i) const noexcept {
@@ -152,8 +152,8 @@ struct sum_block {
   }
 };
 
-//! Per row: sums the blocks and computes the derived fields. `terms`: terms of the exact sum, or null; `totals`: W, or
-//! null.
+//! Sums the blocks of a row and computes the other fields of the digest. `terms`: terms of the exact sum, or null;
+//! `totals`: W, or null.
 struct close_digest {
   device_digests out;
   const double* terms;
