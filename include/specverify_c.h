@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-// ---- Actions that a session asks of its host
+// ---- Actions that a session requests from its host
 
 enum specverify_action {
   SPECVERIFY_NONE = 0,       // no output is left; the session waits for an input
@@ -71,7 +71,7 @@ typedef struct specverify_statistics {
   uint64_t handshakes, stale, corrupt, timeouts, refusals, restarts, fed_tokens, rollbacks;
 } specverify_statistics;
 
-// One round of an edge, with the names of round_record. Times are those of the host's clock.
+// One round of an edge, with the names of round_record. Times are from the host's clock.
 typedef struct specverify_edge_round {
   size_t struct_size;
   uint32_t round;  // 0: no round yet

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes the headers of `specverify.hpp`, and those for draft blocks, message codecs, link models, policies, both
+//! Includes the headers of `specverify.hpp`, and headers for draft blocks, message codecs, link models, policies, both
 //! sides of a session and the host's loop. Include it if you do not want to choose single headers. It omits testing/,
 //! cuda/, device/, core/level.hpp, host/seeded.hpp, and the trainer of the decision head.
 #ifndef SPECVERIFY_ALL_HPP

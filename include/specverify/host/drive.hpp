@@ -5,7 +5,7 @@
 //! There are three levels. Use the highest level that fits your program:
 //!   3. `generate` on the device and `serve` in the cloud (host/host.hpp): a whole text over a blocking transport.
 //!   2. `drive` after each input: feeds the model until the session waits for the peer. The host has its own transport.
-//!   1. `take_outputs`, and `supply` when rows are ready: for engines on other threads, or batches over sessions.
+//!   1. `take_outputs`, and `supply` when rows are ready: for engines on other threads, or a batch of sessions.
 //! `on_output` receives messages, journal records, tokens and the end, and at level 1 also `rollback`. It may return a
 //! status. If the status is not ok, the call ends and takes no more outputs, because later outputs may depend on this
 //! output. `on_output` must not call an input function of a session; instead, queue a message and `deliver` it

@@ -131,7 +131,7 @@ template <host_session Session, language_model Model, transport Link, class OnOu
 }
 
 //! Level 3, the cloud: serves one edge until the edge reports the end of the text. If the text is complete and the link
-//! is then lost, the call returns ok.
+//! is then lost for good, the call returns ok.
 //! Errors: the reason why the session failed; errors of `on_output`; if the link is lost and cannot reconnect, the
 //! reason of the last refusal if the last hello was refused or the edge failed, otherwise the link's error.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,

@@ -4,11 +4,11 @@
 //!
 //! A `language_model` must have `feed`, and `row` or `token`. The other members are optional, and are detected at
 //! compile time:
-//!   feed(position, tokens, rows) -> status   feeds `tokens`, which begin at `position` (0 begins a new text); the last
-//!                                            `rows` tokens need rows (0 is allowed)
-//!   row(i) -> row_view                       the i-th of these rows, 0 <= i < rows; valid until the next feed
+//!   feed(position, tokens, rows) -> status   feeds `tokens`, which begin at `position` (0 begins a new text), and
+//!                                            computes rows of logits for the last `rows` tokens; `rows` may be 0
+//!   row(i) -> row_view                       the row of the i-th of the last `rows` tokens; valid until the next feed
 //!   token(i) -> token_id                     target, greedy rule, in place of `row`: the token that the engine samples
-//!                                            after the i-th of these tokens; a model with both gives rows
+//!                                            after the i-th of the last `rows` tokens; a model with both gives rows
 //!   truncate(position)                       keeps the first `position` positions; a model that cannot do this needs
 //!                                            the wrapper `rewinding`
 //!   keep_from(position)                      no later truncate will go below this position
@@ -16,7 +16,7 @@
 //!   hidden(i), attention(i) -> span          drafter: the hidden state after row i, the attention of the row's query
 //!   scores(asked, out) -> status             target, semantic rule: sets out[j] in [0, 1] for the j-th draft that
 //!                                            `asked` marks, j < asked.rows
-//!   failed() -> status                       the error of the last row or of its extras; called after these members
+//!   failed() -> status                       error of the last row or token, or of its transform, hidden or attention
 //!   save() -> state, load(state)             copies and restores the model's whole state; see `rewinding`
 //! Guarantees: `truncate`, `keep_from` and `load` may return nothing or a status. The header contains no state.
 //! See:        docs/algorithms/host.md, tests/unit/host/language_model_test.cpp

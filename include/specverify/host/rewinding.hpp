@@ -3,11 +3,11 @@
 //! be truncated.
 //!
 //! A session needs `truncate`, because after a rejection it truncates the caches of both models. `rewinding` keeps the
-//! ids that were fed. If the model has `save` and `load`, `rewinding` loads the last checkpoint and feeds the ids after
-//! the checkpoint. Otherwise it feeds the whole text again (`feed` at position 0 must begin a new text). There is one
-//! checkpoint, at or before the position of the last `keep_from` (committed length - 1). No truncation goes below the
-//! checkpoint, because `drive` calls `keep_from` before each feed. If the checkpoint is at this position, a rejection
-//! after T accepted drafts feeds T + 1 more ids.
+//! ids that were fed. If the model has `save` and `load`, `rewinding` loads the last checkpoint (a saved state) and
+//! feeds the ids after the checkpoint. Otherwise it feeds the whole text again (`feed` at position 0 must begin a new
+//! text). There is one checkpoint, at or before the position of the last `keep_from` (committed length - 1). No
+//! truncation goes below the checkpoint, because `drive` calls `keep_from` before each feed. If the checkpoint is at
+//! this position, a rejection after T accepted drafts feeds T + 1 more ids.
 //! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. No rows are requested
 //!             for ids that are only fed again.
 //! Cost:       O(ids fed), plus the time of the model; only `make` and the model's `save` allocate.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Models a link: the rate, loss and round-trip time of each round are a pure function of the random source, the round
-//! and the previous state.
+//! Models a link, whose rate, loss and round-trip time in each round are a pure function of the random source, the
+//! round number and the previous state.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B:
 //!             rate from power, distance and fading, Rayleigh and Rician; WISV (arXiv 2604.17701): packet error rate

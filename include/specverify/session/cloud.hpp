@@ -3,7 +3,7 @@
 //! and sends verdicts.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
-//!             with hidden states sent along or on request: WISV (2604.17701).
+//!             with hidden states, sent with the drafts or on request: WISV (2604.17701).
 //! Guarantees: a round is decided only once, because the verdict is in the journal before the cloud sends it. If the
 //!             verdict does not reach the edge, the cloud sends the committed tokens as text after the next handshake.
 //!             The uniforms (random numbers) are a function of (secret, session id, salt, position, round). No heap

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Declares `cloud_session`, the class of the cloud's half of a session, without the function bodies.
 //!
-//! Use it when code only passes a session on. Code that calls a session must include session/cloud.hpp, which adds the
-//! bodies.
+//! Use it when code only passes a session to other code. Code that calls a session must include session/cloud.hpp,
+//! which adds the bodies.
 //! Cost: O(bytes) per message, O(drafts * V) per verdict; only `make_cloud` allocates.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_session_test.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_SESSION_HPP
@@ -220,7 +220,7 @@ class cloud_session : public detail::endpoint {
   std::optional<edge_place> owed_{};  // a hello that arrived while the engine worked
   bool shaken_ = false;               // a hello was answered over this connection
   bool peer_lists_stops_ = false;     // whether the last hello lists stop tokens
-  bool stopped_ = false;              // the edge sent stop, and the host was told
+  bool stopped_ = false;              // the edge sent stop, and the host received `finished`
   untouched_memory<std::byte> verify_space_;
   owned_memory<const prior_table*> priors_;
   const prior_table* prior_ = nullptr;  // table that codes the ids of this connection; nullptr: plain ids

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Declares `edge_session`, the class of the edge's half of a session, without the function bodies.
 //!
-//! Use it when code only passes a session on. Code that calls a session must include session/edge.hpp, which adds the
-//! bodies.
+//! Use it when code only passes a session to other code. Code that calls a session must include session/edge.hpp, which
+//! adds the bodies.
 //! Cost: O(bytes) per message, O(V) per row; only `make_edge` allocates.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_session_test.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_SESSION_HPP

@@ -2,16 +2,16 @@
 //! Writes and reads the journal of a session: records of token ids, a snapshot and a draft, which a host appends to a
 //! file and reads again after a restart.
 //!
-//! A record: "SPV" and the number of the layout, length of the payload, first position, number of ids (4 bytes each,
-//!           little-endian), and a 64-bit check of these 16 bytes. The payload follows: size of the snapshot (4 bytes),
-//!           ids, snapshot (may be empty), and the edge's open draft in the remaining bytes. A 64-bit check of the
-//!           payload ends the record.
+//! A record consists of a head, a payload and a 64-bit check of the payload. The head has "SPV" and the number of the
+//! layout, the length of the payload, the first position and the number of ids (4 bytes each, little-endian), and a
+//! 64-bit check of these 16 bytes. The payload has the size of the snapshot (4 bytes), the ids, the snapshot (may be
+//! empty), and the edge's open draft in the remaining bytes.
 //! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: the ids of a record
 //!             replace the text from the record's first position on. The last snapshot and the last draft are used. An
-//!             incomplete record at the end is ignored: either the file ends inside it (for example, the process was
-//!             killed), or the check and all bytes after it are 0 (a power cut). Any other damage returns
-//!             journal_corrupt. A different layout returns unsupported. The check is FNV-1a, 64 bits: it detects
-//!             accidents, but not forgeries.
+//!             incomplete record at the end is ignored: either the file ends inside the record (for example, the
+//!             process was killed), or the check and all bytes after it are 0 (a power cut). For any other damage the
+//!             error is journal_corrupt, and for a different layout it is unsupported. The check is FNV-1a, 64 bits: it
+//!             detects accidents, but not forgeries.
 //! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another
 //!             machine.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp

@@ -68,7 +68,7 @@ struct edge_options {
   std::uint64_t session_id = 1;          //!< unique per secret, because the random numbers derive from both
   session_secret secret{};               //!< of this device; required; never sent (docs/decisions/0003)
   std::uint32_t vocab_size = 0;          //!< V of the models, 1..2^24; required, and equal to the cloud's
-  row_transform transform{};             //!< temperature and truncation, sent to the cloud; also sizes the workspace
+  row_transform transform{};             //!< temperature and truncation, sent to the cloud; sets the workspace size
   std::uint32_t token_budget = 0;        //!< maximum tokens to generate; 0: only max_text_length limits the text
   std::uint32_t max_text_length = 4096;  //!< maximum tokens of prompt and generated text together
   //! format of the distributions; the sparsifier sets K, and the window sets L and l
@@ -97,10 +97,10 @@ struct edge_options {
   //! connection, because otherwise a lost message stalls the session forever
   session_time retry_timeout = 0;
   std::uint32_t retry_limit = 64;  //!< handshakes without progress before the error peer_timeout
-  //! bits of the check in each message except hellos: 0, 8 or 16; both sides use the larger value
+  //! bits of the check in each message except hello, refuse and stop: 0, 8 or 16; both sides use the larger value
   std::uint8_t check_bits = automatic_check;
-  //! input of the nonces of hellos; 0: they derive from secret, session and time. If messages can outlive the process
-  //! (for example, at a broker), use a different value in each process
+  //! value mixed into the nonce of each hello; 0: nonces depend only on the secret, the session id and the time. If
+  //! messages can outlive the process (for example, at a broker), use a different value in each process
   std::uint64_t salt = 0;
   std::uint32_t text_chunk = 256;  //!< maximum tokens per text message, in both directions; 1 or more
   link_loss on_link_loss = link_loss::wait;

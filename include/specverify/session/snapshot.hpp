@@ -3,8 +3,8 @@
 //! from a snapshot.
 //!
 //! Use it to inspect a journal: `read_journal<Snapshot>(bytes, text)` returns the text and the last snapshot.
-//! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, so it
-//!             contains no padding bytes; a sparsifier's state is copied as it is in memory.
+//! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, without
+//!             padding bytes; a sparsifier's state is copied as it is in memory.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/snapshot_test.cpp
 #ifndef SPECVERIFY_SESSION_SNAPSHOT_HPP
 #define SPECVERIFY_SESSION_SNAPSHOT_HPP

@@ -3,8 +3,8 @@
 //!
 //! Paper:      docs/algorithms/statistics.md lists the papers' names for the counters and figures.
 //! Symbols:    r = a round; L_r = drafts of round r; A_r = accepted drafts of round r.
-//! Guarantees: trivially copyable; merging adds counters, so the order does not matter. emitted = sum of commit lengths
-//!             + skipped; accepted <= evaluated <= drafted.
+//! Guarantees: trivially copyable; merging adds counters, so the order does not matter. emitted = skipped + the commit
+//!             lengths of all verdicts; accepted <= evaluated <= drafted.
 //! Deviates:   division happens only in the derived figures; a ratio with denominator 0 returns 0.
 //! Cost:       O(1), but O(drafts) for `count_drafts`; no allocation.
 //! See:        docs/algorithms/statistics.md, docs/session/faults.md, tests/unit/session/statistics_test.cpp

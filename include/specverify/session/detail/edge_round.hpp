@@ -21,8 +21,7 @@ SPECVERIFY_BODY status edge_session::begin_round() noexcept {
   open_round_ = {};
   open_round_.round = place_.round;
   open_round_.began = now_;
-  // If the cloud adds a token to a fully accepted draft, at most `left - 1` drafts can be committed. The limit depends
-  // only on the position.
+  // If the cloud adds a bonus token, the text has room for one draft less. The limit depends only on the position.
   const std::uint32_t left = text_limit() - place_.length - (options_.bonus ? 1u : 0u);
   plan.max_draft_length = std::min(plan.max_draft_length, left);
   drafts_.begin(plan);

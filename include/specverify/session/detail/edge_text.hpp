@@ -23,7 +23,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!piece) return static_cast<void>(fail(piece.error()));
   send(piece->size());
   if (pieces_.at != pieces_.end || !is_stream() || place_.is_over()) return;
-  // a cloud that streams writes at once; otherwise only `stop` can arrive before this side sends a draft
+  // A streaming cloud sends text at once after the last chunk, so this side must already be in step. Without streaming,
+  // only `stop` can arrive before this side sends a draft.
   pieces_.close();
   static_cast<void>(in_step());
 }
@@ -91,7 +92,7 @@ SPECVERIFY_NAMESPACE_BEGIN
     const verdict_notice& last = fetched_.last;
     verdict_ = {last.accepted, last.source != 0 ? text_[end - 1] : no_token, last.source, last.stop};
     drop_fetch();
-    if (open_round_.draft_bytes == 0) {  // sent before a restart, when the code was probably the same
+    if (open_round_.draft_bytes == 0) {  // sent before a restart, probably with this code of ids
       const auto body = code_ids(kept_.head.body);
       if (!body) return fail(body.error());
       open_round_.draft_bytes = detail::steady_bytes(*body, format());

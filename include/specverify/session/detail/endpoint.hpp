@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Holds the state that an edge and a cloud have in common, as their base class: the outputs, the last hello, the text,
-//! the journal, and the length of the engine's cache.
+//! Base class of an edge and a cloud. It holds their common state: the outputs, the last hello, the text, the journal,
+//! and the length of the engine's cache.
 #ifndef SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 #define SPECVERIFY_SESSION_DETAIL_ENDPOINT_HPP
 

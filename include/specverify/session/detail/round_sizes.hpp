@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Derives the format of the messages from the parts: K from the sparsifier, L and l from the window, V and the
-//! distribution format from the options.
+//! Derives the format of the messages: the support size K from the sparsifier, the draft length L and the resolution l
+//! from the window, the vocabulary size V and the distribution format from the options.
 #ifndef SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 #define SPECVERIFY_SESSION_DETAIL_ROUND_SIZES_HPP
 

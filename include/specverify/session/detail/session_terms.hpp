@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the terms of a session from the options and the format, and derives properties of a session from its terms.
+//! Computes the terms of a session, which both sides must have in common, from the options and the format. Also derives
+//! properties of a session from the terms.
 #ifndef SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 #define SPECVERIFY_SESSION_DETAIL_SESSION_TERMS_HPP
 
