@@ -34,7 +34,7 @@ struct sampler_deleter {
 };
 using owned_sampler = std::unique_ptr<llama_sampler, sampler_deleter>;
 
-//! `Model` must be like `model`, with `logits(i)`, and must outlive this object.
+//! `Model` must have the members of `model`, and the model must outlive this object.
 template <class Model>
 class constrained {
  public:
@@ -45,7 +45,7 @@ class constrained {
     start_over();
   }
 
-  //! Feeds tokens. Errors: the model's errors.
+  //! Feeds tokens. Errors: base_length_mismatch (a gap; `where` = number of tokens so far), the model's errors.
   [[nodiscard]] status feed(std::uint32_t position, std::span<const token_id> tokens, std::uint32_t rows) {
     if (position > ids_.size())
       return {errc::base_length_mismatch, part::host, static_cast<std::uint32_t>(ids_.size())};

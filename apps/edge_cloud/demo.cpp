@@ -67,7 +67,7 @@ std::uint32_t patience_ms(const link_settings& link, const chosen_system& system
   return static_cast<std::uint32_t>(400 + 2 * link.jitter_ms + longest_ms + 1e3 * paced(pace, paper_cloud_pass));
 }
 
-//! Handles a child that has ended: restarts it if it was killed, but throws if it failed without a signal.
+//! Handles a child that has ended: restarts it if SIGKILL or SIGTERM ended it, and throws otherwise.
 void revive(child_process& child, const child_process::ending& end, const char* name,
             const std::filesystem::path& state) {
   const bool from_outside = end.killed && (end.code == SIGKILL || end.code == SIGTERM);

@@ -93,7 +93,8 @@ void edge_host::begin() {
   work();
 }
 
-//! Returns whether the journal holds this session. A journal of another session is left unchanged.
+//! Restores the session from the journal. Returns false if there is no journal, or if it is damaged; a damaged journal
+//! is renamed. Throws if the journal's session has other options, and leaves this journal unchanged.
 bool edge_host::restore(std::span<const specverify::token_id> prompt) {
   const std::vector<std::byte> kept = journal_ ? journal_->load() : std::vector<std::byte>{};
   if (kept.empty()) return false;
@@ -212,7 +213,7 @@ void edge_host::record(const specverify::session_output& out) {
   }
 }
 
-//! Must be called once per decided round.
+//! Adds the last decided round to the sums of the report, unless it was added before.
 void edge_host::note_round() {
   const specverify::round_record& last = session_.last_round();
   if (last.round <= noted_round_) return;
@@ -228,9 +229,8 @@ token_kind edge_host::kind_of(const specverify::session_output& out, std::uint32
   return out.source == specverify::token_source::bonus ? token_kind::bonus : token_kind::corrected;
 }
 
-//! Throws if the session has failed, because the model has no attention rows or hidden states that the system needs, or
-//! because the cloud refused the session. If the cloud refused before the first token, the state folder can be used
-//! with other options.
+//! Throws session_failure if `why` is an error. If the session failed or was refused before the first token, also
+//! removes the journal, so that the state folder can be used with other options.
 void edge_host::require(specverify::status why, const char* what) {
   if (why.ok()) return;
   std::string said = "system " + run_.system + ": " + what + ": " + why.text().c_str();

@@ -39,7 +39,7 @@ inline constexpr std::uint8_t delivery_check_bytes = 2;
 }
 
 //! Splits a stream into frames, without a socket. The host fills `space` and calls `filled`, which may return a frame.
-//! The memory is at most 64 KiB larger than the received data, because a peer could announce a length and send nothing.
+//! The memory grows in steps of 64 KiB with the received data, because a peer could announce a length and send nothing.
 class frame_reader {
  public:
   static constexpr std::size_t step_bytes = std::size_t{1} << 16;
@@ -47,7 +47,7 @@ class frame_reader {
   //! Sets the maximum size of the next frames, which is at most max_frame_bytes.
   void accept_up_to(std::size_t bytes) noexcept { most_ = std::min(bytes, max_frame_bytes); }
 
-  //! Returns the memory for the next bytes of the stream. It is empty after a peer has announced too much.
+  //! Returns the memory for the next bytes of the stream, or an empty span after a peer has announced too much.
   [[nodiscard]] std::span<std::byte> space() noexcept {
     if (too_long_) return {};
     if (!length_) return prefix_;

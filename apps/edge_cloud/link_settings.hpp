@@ -65,9 +65,8 @@ struct lane_counters {
   return lane;
 }
 
-//! Returns the state of the link at a time. Its index is 0 if the ratio of the uplink's rate to 350 kbit/s is smaller
-//! than the ratio to 4 Mbit/s, and otherwise 1; these are the two states of QS (arXiv 2507.00605). A trace from another
-//! model may use other indices.
+//! Returns the state of the link at a time. The index is the state of QS (arXiv 2507.00605) whose rate is nearer to the
+//! uplink's rate on a logarithmic scale: 0 for 350 kbit/s, 1 for 4 Mbit/s. Indexes in a trace are not used.
 [[nodiscard]] inline specverify::channel_state state_at(const link_settings& link, time_point now) {
   specverify::channel_state state{
       link.uplink_bits_per_second, link.downlink_bits_per_second, link.loss, link.loss, link.round_trip_ms * 1e-3, 0};

@@ -2,8 +2,8 @@
 //! Makes a token-id table (codec/prior_table.hpp) from texts.
 //!
 //! Weights and shares are counts of the texts. Lists of followers are chosen by the bits that they save per byte of the
-//! file. The mixing weights are fitted on every fifth text, or piece of 256 ids, with a table made from the other
-//! texts. Therefore a list gets only the weight that it deserves on new text.
+//! file. Texts are cut into pieces of at most 256 ids. The mixing weights are fitted on every fifth piece, with a table
+//! made from the other pieces. Therefore a list gets only the weight that it deserves on new text.
 #ifndef SPECVERIFY_APPS_ROWS_TRAIN_PRIOR_HPP
 #define SPECVERIFY_APPS_ROWS_TRAIN_PRIOR_HPP
 

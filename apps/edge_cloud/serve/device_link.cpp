@@ -98,9 +98,8 @@ bool may_pass(refusal why) {
          why == refusal::useless_frames || why == refusal::idle_connection || why == refusal::descriptors ||
          why == refusal::handshakes_of_device || why == refusal::written_of_device;
 }
-//! Returns whether the device can begin the session again, because the server lost it and accepts the current text
-//! (under --required unconditional only a prompt). If the server fails at this text every time, the function returns
-//! false, because another try would not help.
+//! Returns whether the server has lost the session, so that the device can begin the session again with the current
+//! text (under --required unconditional only with a prompt).
 bool may_begin_again(refusal why) { return why == refusal::host_failed || why == refusal::disk_failed; }
 
 }  // namespace

@@ -2,8 +2,9 @@
 //! Shares a few caches of one model among many sessions, because a cache is far larger than a session. A session
 //! without a cache must be fed the whole text again when it gets one. Therefore a session keeps a cache for a turn,
 //! which ends if the session has been fed as many tokens as the text has, or has been idle too long. A session is idle
-//! while it needs no pass and another session wants the cache. The limit is one second at a time, or 20 ms per token of
-//! the text in total. Unless devices are slow, tokens are then fed at most twice on average.
+//! while it needs no pass and another session wants the cache. The limit is one second at a time; in total it is 20 ms
+//! per token of the text, but at least one second. Unless devices are slow, tokens are then fed at most twice on
+//! average.
 #ifndef EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 #define EDGE_CLOUD_SERVE_ENGINE_POOL_HPP
 

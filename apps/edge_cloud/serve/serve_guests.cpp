@@ -86,8 +86,9 @@ bool serve_guests::push_out_one(Wanted&& wanted, const std::string& newcomer, re
   return true;
 }
 
-//! Removes one unauthenticated guest, if possible of the same origin, because a silent peer must not keep others out.
-//! Returns false if all guests are authenticated.
+//! Makes room for a guest of an origin: removes an unauthenticated guest for each limit that one more guest would
+//! exceed, because a silent peer must not keep others out. Returns false if authenticated guests have used up the open
+//! files.
 bool serve_guests::make_room_for(const std::string& origin) {
   guest_map::iterator oldest;
   const auto unknown = [](const guest& g) { return !g.known || g.leaving; };
@@ -204,7 +205,7 @@ void serve_guests::challenge(std::uint64_t number, frame& first) {
   asked.line->send(made.message);
 }
 
-//! Checks the proof. The time so far counts towards first_frame_seconds, because the challenge must not restart it.
+//! Checks the proof. Until a proof is valid, first_frame_seconds counts from the beginning of the connection.
 void serve_guests::authenticate(std::uint64_t number, const frame& answer) {
   guest& asked = guests_.at(number);
   if (!is_proof(answer, *asked.awaited)) return turn_away(number, refusal::key_unknown);
@@ -223,8 +224,8 @@ void serve_guests::leave(std::uint64_t number) {
   guests_.erase(at);
 }
 
-//! Admits a device. If the device has too many connections, the server closes the oldest one, because a device may
-//! reconnect before the server notices that the old connection is lost.
+//! Admits a device. If the device or the server then has too many connections, the device's oldest connection is
+//! closed, because a device may reconnect before the server notices that the old connection is lost.
 void serve_guests::let_in(std::uint64_t number, std::uint64_t device) {
   if (const refusal why = rates_.handshake(device, microseconds_now()); why != refusal::none)
     return turn_away(number, why);
@@ -251,7 +252,8 @@ void serve_guests::send(std::uint64_t number, std::span<const std::byte> message
   peak_unsent_ = std::max(peak_unsent_, at->second.line->unsent());
 }
 
-//! Returns whether this many more bytes may wait for a guest. A guest with too many waiting bytes is dropped.
+//! Returns whether this many more bytes may wait for a guest. A guest with too many waiting bytes is dropped. If too
+//! many bytes wait for all guests together, the guest with the most waiting bytes is dropped.
 bool serve_guests::has_room(std::uint64_t number, std::size_t bytes) {
   std::size_t in_all = bytes;
   auto most = guests_.find(number);

@@ -244,7 +244,7 @@ served_sessions::outcome served_sessions::begin(const std::shared_ptr<visitor>& 
   return {};
 }
 
-//! Returns the finished sessions, the oldest first.
+//! Returns the sessions that are finished or that a limit ended, the least recently used first.
 std::vector<served_sessions::entry_map::iterator> served_sessions::over() {
   std::vector<entry_map::iterator> found;
   for (auto at = entries_.begin(); at != entries_.end(); ++at) {

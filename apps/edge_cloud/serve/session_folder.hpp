@@ -40,8 +40,8 @@ class session_folder {
 
   //! Sets the owner of a new session. `create` makes the folder; this function does not access the disk.
   void own(std::uint64_t owner) { awaited_owner_ = owner; }
-  //! Makes the folder of a new session. If the folder exists, the function does nothing. The owner is written first, to
-  //! a separate file, and survives a power cut. Throws if the disk fails.
+  //! Makes the folder of a new session, for which `own` must have been called; otherwise does nothing. The owner is
+  //! written first, to a separate file, and survives a power cut. Throws if the disk fails.
   void create();
   //! Returns whether a folder of an earlier process is complete. A process that is killed while it creates or removes
   //! the folder leaves the folder without an owner.

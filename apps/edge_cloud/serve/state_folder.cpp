@@ -76,7 +76,7 @@ std::uint64_t state_folder::session_id(std::optional<std::uint64_t> given) const
     if (begun) return *id;
   }
   const std::uint64_t id = given ? *given : specverify::salt_from(std::random_device{});
-  if (begun) return id;  // an unfinished text records its own owner
+  if (begun) return id;  // the journal of an unfinished text has the id
   write_private(file, std::to_string(id));
   return id;
 }

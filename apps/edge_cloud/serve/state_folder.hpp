@@ -23,7 +23,7 @@ class state_folder {
   state_folder& operator=(const state_folder&) = delete;
 
   //! Returns the id of the folder's session: the given id, the id of an unfinished text, or a random id. Throws
-  //! std::runtime_error if the file `session` has no valid id.
+  //! std::runtime_error if no id is given and the file `session` has no valid id.
   [[nodiscard]] std::uint64_t session_id(std::optional<std::uint64_t> given) const;
   //! Returns the secret in the given file, or in the folder's file `secret` if no file is given; if this file is
   //! missing, a random secret is written to it. Throws std::runtime_error if others may read the file or it has no

@@ -6,9 +6,9 @@
 //! result of `select` (select.cuh) for distributions over a support (quantize/sparse_lattice.hpp).
 //! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution; zeta
 //!             (rounding error of a count) and D (sum of the rounded counts minus l) as in kernel/scalar/lattice.hpp.
-//! Method:     one thread block per row. One read computes W. The min(V, 2 l) largest entries are then selected as in
-//!             select.cuh, because the counts of all other entries are 0. A radix search over (zeta, id) finds the |D|
-//!             entries whose count changes by one.
+//! Method:     one thread block per row. One read computes W, unless the digest has it. The min(V, 2 l) largest entries
+//!             are then selected as in select.cuh, because the counts of all other entries are 0. A radix search over
+//!             (zeta, id) finds the |D| entries whose count changes by one.
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, because they are integers and
 //!             are rounded as on the CPU. A row is read at most twice, or once if the digest has W; a support needs no
 //!             read. Only ids with a positive count are listed, ascending. No allocation, no synchronization, no
@@ -215,9 +215,10 @@ template <class Scalar>
 }
 
 //! Enqueues the distribution of each of `rows` supports, normalized over the total weight of the support. Only ids with
-//! a positive count are listed. Weights must be at most 2^31. Errors of a row: support_too_large (more than
-//! max_device_selected entries), output_too_small (more than the pitch), empty_support, zero_weight. Errors of the
-//! call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows), engine_failed.
+//! a positive count are listed. Weights must be at most 2^31. Errors of a row: the error of its support,
+//! support_too_large (more than max_device_selected entries), output_too_small (more than the pitch), empty_support,
+//! zero_weight. Errors of the call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows),
+//! engine_failed.
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, std::uint32_t rows, const device_supports& kept,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
   if (const status why = cuda_detail::check(resolution, laws); !why.ok()) return why;

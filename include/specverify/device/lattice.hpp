@@ -5,12 +5,13 @@
 //! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
 //! `select` for distributions over a support (quantize/sparse_lattice.hpp).
 //! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution.
-//! Method:     One read computes W. The min(V, 2 l) largest entries are then selected as in `select`, because the
-//!             counts of all other entries are 0. Then one thread per row rounds the entries and corrects their sum,
-//!             with the functions that the CPU uses.
+//! Method:     One read computes W, unless the digest has it. The min(V, 2 l) largest entries are then selected as in
+//!             `select`, because the counts of all other entries are 0. Then one thread per row rounds the entries and
+//!             corrects their sum, with the functions that the CPU uses.
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids
-//!             with a positive count are listed. Temporary memory: the memory of `select`, plus 36 bytes per entry, for
-//!             at most 256 rows and about 2^22 ids at a time; plus 8 bytes per row.
+//!             with a positive count are listed. Temporary memory of a batch: the memory of `select` and 24 bytes per
+//!             entry, for at most 256 rows and about 2^22 ids at a time; 32 bytes per row; and the memory of a
+//!             reduction. Temporary memory of supports: 16 bytes per entry of the pitch.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP
@@ -169,9 +170,10 @@ template <class Policy, class Scalar>
 }
 
 //! Writes the distribution of each of `rows` supports, normalized over the total weight of the support. Only ids with a
-//! positive count are listed. Weights must be at most 2^31. Errors of a row: support_too_large (more entries than the
-//! pitch of the supports), output_too_small (more than the pitch of the distributions), empty_support, zero_weight.
-//! Errors of the call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows); engine_failed.
+//! positive count are listed. Weights must be at most 2^31. Errors of a row: the error of its support,
+//! support_too_large (more entries than the pitch of the supports), output_too_small (more than the pitch of the
+//! distributions), empty_support, zero_weight. Errors of the call, under part::quantize: invalid_resolution, null_span,
+//! size_mismatch (no rows); engine_failed.
 template <class Policy>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, std::uint32_t rows, const device_supports& kept,
                               std::uint32_t resolution, const device_laws& laws) noexcept {
