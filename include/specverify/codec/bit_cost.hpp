@@ -82,7 +82,7 @@ namespace detail {
   return dense_law_bits(vocab_size, resolution) + token_bits(vocab_size);
 }
 //! QS: returns the largest resolution, at most 2^24, for which a distribution costs at most `bits`. Returns 0 if even l
-//! = 1 costs more.
+//! = 1 costs more or if V is below 2.
 [[nodiscard]] inline std::uint32_t resolution_for_bits(std::uint64_t bits, std::uint32_t vocab_size) noexcept {
   if (vocab_size <= 1) return 0;
   std::uint32_t low = 0, high = std::uint32_t{1} << 24;
@@ -111,16 +111,16 @@ namespace detail {
   return static_cast<double>(ceil_log2_binomial(vocab_size, support_size) + token_bits(vocab_size)) +
          log2_binomial(std::uint64_t{resolution} + support_size - 1, resolution);
 }
-//! Our code: returns log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l, because zero counts are dropped. The last term is for
-//! K+, which takes fewer bits if V or support_size is below l.
+//! The library's encoding of sparse supports (sparse_drop_zero): returns log2 C(V,K+) + log2 C(l-1,K+-1) + log2 l,
+//! because zero counts are dropped. The last term is for K+, which takes fewer bits if V or support_size is below l.
 [[nodiscard]] inline double drop_zero_law_bits(std::uint32_t vocab_size, std::uint32_t positive,
                                                std::uint32_t resolution) noexcept {
   return log2_binomial(vocab_size, positive) +
          log2_binomial(std::uint64_t{resolution} - 1, std::uint64_t{positive} - 1) + detail::log2_of(resolution);
 }
-//! CU-HLM in our code: returns log2 V + log2 C(V,K) + log2 C(l+K,K). The terms are the bits of K, of the subset, and of
-//! the K + 1 counts, one of which is the tail's. K takes fewer bits if support_size limits it. If K = V, there is no
-//! tail. The drafted token costs log2(K+1) more, and another log2(V-K) if it is in the tail.
+//! CU-HLM in the library's encoding (top_k_tail): returns log2 V + log2 C(V,K) + log2 C(l+K,K). The terms are the bits
+//! of K, of the subset, and of the K + 1 counts, one of which is the tail's. K takes fewer bits if support_size limits
+//! it. If K = V, there is no tail. The drafted token costs log2(K+1) more, and another log2(V-K) if it is in the tail.
 [[nodiscard]] inline double top_k_tail_law_bits(std::uint32_t vocab_size, std::uint32_t support_size,
                                                 std::uint32_t resolution) noexcept {
   const std::uint64_t bars = support_size < vocab_size ? support_size : std::uint64_t{vocab_size} - 1;

@@ -10,9 +10,9 @@
 //! Symbols:    d = hidden_size, L = drafts of the message, x_d = probability of a draft in the drafter's row.
 //! Guarantees: noexcept, no allocation, canonical. A report is sent as five binary16 numbers: log10(1 + rate) and the
 //!             packet loss for each direction, and the round trip in seconds. If a received report is encoded again,
-//!             the bytes are the same. The relative error of a rate is at most 10^(2^-11 log10(1 + rate)) - 1, for
-//!             example at most 0.5 % at 1 Mbit/s. The relative error of the round trip is at most 2^-11, if it is at
-//!             least 2^-14 s. x_d is sent as a multiple of 2^-31 with an error of at most 2^-32, but never as 0.
+//!             the bytes are the same. The relative error of a rate is at most 10^(2^-11 log10(1 + rate)) - 1 (0.7 % at
+//!             1 Mbit/s). The relative error of the round trip is at most 2^-11, if it is at least 2^-14 s. x_d is sent
+//!             as a multiple of 2^-31 with an error of at most 2^-32, but never as 0.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp
@@ -66,7 +66,7 @@ struct channel_report {
 struct draft_attachments {
   std::span<const token_id> skipped{};  //!< skipped tokens in text order
   channel_report channel{};             //!< ignored without attachment_format::channel_report
-  std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes, ascending, if hidden_with_draft; otherwise empty
+  std::span<const std::byte> hidden{};  //!< L vectors of hidden_bytes bytes if hidden_with_draft, otherwise empty
   //! resolution of the distributions; 0: wire_format::resolution. Ignored without resolution_with_draft
   std::uint32_t resolution = 0;
   //! x_d of the L drafts, drafted_probability_bytes each, if drafted_probability; otherwise empty

@@ -38,7 +38,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-// 2^128 / 127 rounded down to 17 bits, so that 127 times this scale is finite
+// 2^128 / 127 rounded down to 17 significant bits, so that 127 times this scale is finite
 inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
 //! Returns the scale of an int8 vector whose largest magnitude has the pattern `largest`: the least float of 17
@@ -58,7 +58,7 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
 }  // namespace detail
 
-//! Checks that the encoder can have written these bytes. `where`: index of the number.
+//! Checks that the bytes are a possible output of the encoder. `where`: index of the number.
 //! Errors: size_mismatch (no vector has this length); value_not_finite; int8: field_out_of_range (a scale that is
 //!         negative or too large; a byte of -128), not_canonical (a scale of more than 17 significant bits or below the
 //!         normal floats; no byte of +-127; a byte other than 0 with the scale 0).

@@ -87,8 +87,8 @@ struct wire_place {
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_place&, const wire_place&) noexcept = default;
 };
 
-//! Format that the hello agrees on for every message: encoding of drafts and distributions, and V, which gives the
-//! width of a token id.
+//! Format of all messages, on which the two sides agree in hello: the encoding of drafts and distributions, and V,
+//! which determines the width of a token id.
 struct wire_format {
   // values of `where` if a check fails; fields of `attachments` follow at_attachments
   static constexpr std::uint32_t at_format = 0, at_vocab_size = 1, at_resolution = 2, at_support_size = 3,
@@ -104,11 +104,11 @@ struct wire_format {
   //! messages are padded with zeros to a multiple of this many bytes, 1..2^16 (1: off)
   std::uint32_t pad_to = 1;
   attachment_format attachments{};  //!< attachments of the drafts; none by default
-  //! bits of the check at the end of each steady message: 0, 8 or 16. It is a field of hello and not a session term,
-  //! because each connection may need a different value
+  //! bits of the check at the end of each steady message: 0, 8 or 16. This number is a field of hello and not a session
+  //! term, because each connection may need a different value
   std::uint8_t check_bits = 8;
-  //! prior: only with token_only. It is a field of hello and not a session term, because each connection may have a
-  //! peer without the table
+  //! prior requires token_only. This code is a field of hello and not a session term, because each connection may have
+  //! a peer without the table
   id_code ids = id_code::plain;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
@@ -121,7 +121,7 @@ enum class session_mode : std::uint8_t {
   stream = 1  //!< the cloud generates without drafts and sends token by token
 };
 
-//! Terms that the hello agrees on for the whole session. Journals keep them.
+//! Terms of a whole session, on which the two sides agree in hello. Journals contain them.
 struct session_terms {
   std::uint64_t fingerprint_low = 0;  //!< 128-bit fingerprint of the vocabulary
   std::uint64_t fingerprint_high = 0;
@@ -137,7 +137,7 @@ struct session_terms {
   double temperature = 1.0;  //!< must be finite and >= 0
   row_truncation truncation{};
   double threshold = 0.0;  //!< semantic: mismatches with a score below it are accepted; finite, >= 0. Other rules: 0
-  //! maximum ids per text message that the sender takes and sends; must be 1 or more
+  //! maximum ids per text message that the sender accepts and sends; must be 1 or more
   std::uint32_t text_chunk = 256;
 };
 

@@ -7,8 +7,8 @@
 //! stays at the baseline. When the program starts, it selects the function table for the level that `cpu_level`
 //! returns. Without dispatch, the compiler flags of a translation unit decide its level.
 //! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers, except at near ties.
-//!             The objects of a level define only one global symbol, the table, so the linker cannot replace a baseline
-//!             function with one of their inline functions.
+//!             The object files of a level define only one global symbol, the table, so the linker cannot replace a
+//!             baseline function with an inline function of a level.
 //! Cost:       O(1).
 //! See:        docs/algorithms/level.md, cmake/specverify-levels.cmake, tests/unit/core/level_test.cpp,
 //!             tests/consumer/levels/

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides bit-level arithmetic: tests for NaN and infinity, half precision, little-endian bytes, wide products,
-//! checksums.
+//! Provides bit-level arithmetic: tests for NaN and infinity, half precision, little-endian bytes, wide products and
+//! checksums. Also provides a few functions of <cmath>.
 //!
 //! Use these functions to test for NaN or infinity under -ffast-math, where the compiler removes `x != x` and `isnan`,
 //! and to read bytes in the same way on every machine.

@@ -126,7 +126,7 @@ template <class Generator>
 }
 
 //! Returns a new salt, never 0, from a 32-bit generator, such as std::random_device{}. Each `cloud_session` must have a
-//! new one.
+//! new salt.
 template <class Generator>
 [[nodiscard]] std::uint64_t salt_from(Generator&& generator) {
   static_assert(detail::gives_32_bits<Generator>, "a generator of 32 bits, such as std::random_device");

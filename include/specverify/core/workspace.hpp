@@ -145,7 +145,8 @@ class workspace {
     return taken;
   }
 
-  //! Returns the elements of a slice taken from this workspace, or from an equal one at the same address.
+  //! Returns the elements of a slice that was taken from this workspace or from another workspace object on the same
+  //! memory.
   template <class Element>
   [[nodiscard]] SPECVERIFY_INLINE std::span<Element> at(workspace_slice slice) const noexcept {
     SPECVERIFY_ASSERT(std::size_t{slice.offset} * workspace_alignment + slice.count * sizeof(Element) <= size_,
@@ -188,7 +189,7 @@ class workspace_scope {
   workspace_scope(const workspace_scope&) = delete;
   workspace_scope& operator=(const workspace_scope&) = delete;
 
-  //! Keeps what was taken.
+  //! Keeps everything that was taken.
   SPECVERIFY_INLINE void keep() noexcept { scratch_ = nullptr; }
 
  private:

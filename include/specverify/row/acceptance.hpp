@@ -8,8 +8,8 @@
 //!             digest's bounds on Z decide. If they do not, a quick sum of the row gives bounds on Z with a relative
 //!             error of 2e-5. If these bounds do not decide either, Z is summed in double. The workspace caches both
 //!             sums, because later tests of the row may need them.
-//! Guarantees: no allocation; noexcept; near-tie: if the two sides of the second comparison differ by at most a
-//!             relative 2^-20, the result's `near_tie` is set. O(1), or O(V) if the result's `exact` is set.
+//! Guarantees: no allocation; noexcept; near-tie: if the relative difference of the two sides of the second comparison
+//!             is at most 2^-20, the result's `near_tie` is set. O(1), or O(V) if the result's `exact` is set.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP
 #define SPECVERIFY_ROW_ACCEPTANCE_HPP
@@ -32,7 +32,7 @@ struct drafted_token {
 
 struct acceptance {
   bool accepted = false;
-  bool near_tie = false;  //!< backends may disagree, because the test's sides differ by at most a relative 2^-20
+  bool near_tie = false;  //!< relative difference of the test's sides at most 2^-20, so backends may disagree
   bool exact = false;     //!< the digest's bounds did not decide, so Z was computed more precisely
 };
 

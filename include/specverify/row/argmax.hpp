@@ -3,8 +3,8 @@
 //! without a softmax or a workspace.
 //!
 //! Guarantees: O(V); no allocation; noexcept; the same token and margin on every backend (bit-exact). Temperature and
-//!             truncation have no effect, because a temperature preserves the order of the logits and a truncation
-//!             keeps the largest.
+//!             truncation have no effect, because a temperature preserves the order of the logits, and a truncation
+//!             always keeps the largest logit.
 //! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
 //!             benchmarks/bench_argmax.cpp
 #ifndef SPECVERIFY_ROW_ARGMAX_HPP

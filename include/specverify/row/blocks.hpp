@@ -20,7 +20,8 @@
 //!             returns blocks_disagree (`where` = first id of the block) if the maximum is wrong or if the sum is off
 //!             by more than `error` plus about 6.2 %, and row_has_nan if the block has a NaN. Blocks that are not read
 //!             are trusted. For example, if the claimed sum of a block is too small, draws choose this block too
-//!             rarely, but no draw may detect it. Only `check_blocks` compares every claim.
+//!             rarely, and they may never detect this, because they rarely read the block. Only `check_blocks` compares
+//!             every claim.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
 //!             benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines the request for a read of a row (`read_request`) and the result of the read, the row statistics
-//! (`row_digest`). They are enough to sample, to test drafts, to select top entries and to quantize.
+//! (`row_digest`). The statistics are enough to sample, to test drafts, to select top entries and to quantize.
 //!
 //! Symbols:    z_v = transformed logit (bias and mask applied), T = temperature, V = number of ids, `reference` = a
 //!             logit near the maximum (see Sums), e_v = e^((z_v - reference) / T) (rows of probabilities: e_v = p_v), Z

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the natural logarithm of the sum of e^(z_v / T) over a row of logits. For a row of probabilities, computes
-//! the logarithm of their sum.
+//! the logarithm of the sum of the probabilities.
 //!
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |result| under exec::seq and for double rows; below
 //!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V): reads the row twice, or usually once under

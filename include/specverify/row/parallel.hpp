@@ -2,8 +2,8 @@
 //! Reads many rows in parallel, on a thread pool that the engine provides.
 //!
 //! Use it if a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The engine
-//! provides the pool, a callable `pool(count, body)`. It must call body(i) once for each i below count, on any threads
-//! and in any order, and must return only after all calls have returned. It must not throw.
+//! provides the pool, a callable `pool(count, body)`. The pool must call body(i) once for each i below count, on any
+//! threads and in any order, and must return only after all calls have returned. It must not throw.
 //! Guarantees: readings, errors and everything computed from the readings are the same for every pool, including a
 //!             sequential pool. No allocation, no new threads; noexcept. One thread reads each row: O(rows * V) in
 //!             total.

@@ -35,7 +35,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 namespace detail {
 
-//! The id with the smallest time so far.
+//! Finds the id with the smallest time E_v / e_v among the ids that have entered.
 class race_leader {
  public:
   race_leader(const coupling_noise& noise, std::uint32_t position) noexcept : noise_(noise), position_(position) {}

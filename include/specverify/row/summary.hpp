@@ -72,7 +72,7 @@ class row_summary {
   }
   //! Returns whether one more read of the row computed W exactly.
   [[nodiscard]] bool used_exact_total() const noexcept { return !expired() && mark().summed; }
-  //! Every id with weight >= this * W is among the top entries; 0: not guaranteed.
+  //! Returns a share of W: every id whose weight is at least this share is among the top entries. 0: not guaranteed.
   [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
   //! Returns whether every id with a positive integer weight is among the top entries.
   [[nodiscard]] bool survivors_complete() const noexcept { return digest_.survivors_complete; }

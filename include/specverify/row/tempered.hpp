@@ -29,7 +29,7 @@
 
 SPECVERIFY_TYPES_BEGIN
 
-//! Number of reads of the row beyond the reading.
+//! Number of reads of the row after the read that made the reading.
 struct tempered_reads {
   std::uint32_t quick = 0;  //!< temperatures that the bounds did not decide
   std::uint32_t exact = 0;  //!< temperatures that a sum in float did not decide either

@@ -2,7 +2,7 @@
 //! Describes how a model's logits become the final distribution: temperature, bias, mask and truncation in one plain
 //! value, the row transform.
 //!
-//! Rows of the drafter and of the target use transforms alike. A transform is applied when a row is read. The engine
+//! Rows of the drafter and rows of the target both have a transform, which is applied when a row is read. The engine
 //! keeps the history and the grammar state, and passes a bias and a mask for each position. The steps are applied in
 //! this order: bias, mask, temperature, truncation (whose `order` field orders its own steps), normalization.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
@@ -51,7 +51,7 @@ struct row_transform {
   double temperature = 1.0;
   std::span<const token_id> bias_ids{};         //!< strictly ascending
   std::span<const float> bias_values{};         //!< added to the logits of bias_ids; -infinity forbids
-  std::span<const std::uint64_t> mask_words{};  //!< bit v of word v / 64 set: v is allowed. Empty: all are allowed
+  std::span<const std::uint64_t> mask_words{};  //!< bit v % 64 of word v / 64 is set: v is allowed. Empty: all are
   row_truncation truncation{};
 
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool greedy() const noexcept { return temperature < 1e-6; }

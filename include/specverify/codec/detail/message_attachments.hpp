@@ -14,8 +14,9 @@ namespace detail {
 [[nodiscard]] constexpr bool has_parts(const attachment_format& format) noexcept {
   return format.hidden_with_draft || format.drafted_probability;
 }
-//! Number of bits for the two counts: the number of skipped ids, and the number of parts. The number of parts repeats
-//! the number of drafts, because a reader learns the number of drafts only while it decodes the range code.
+//! Return the number of bits for the number of skipped ids, and for the number of drafts that have bytes in the
+//! attachments (parts). The second number repeats the number of drafts, because a reader otherwise learns this number
+//! only while it decodes the range code.
 [[nodiscard]] constexpr unsigned skipped_width(const wire_format& format) noexcept {
   return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }
@@ -157,7 +158,8 @@ class attachment_reader {
     return check_probabilities(format_.attachments.drafted_probability ? parts_ : 0, probabilities_);
   }
 
-  //! Position of the drafts: `end_bits` for claims, `end` for distributions.
+  //! Return the end of the attachments, in bits and in bytes. Plain claims begin at `end_bits`; distributions and ids
+  //! coded by a table begin at `end`.
   [[nodiscard]] std::uint64_t end_bits() const noexcept { return end_bits_; }
   [[nodiscard]] std::size_t end() const noexcept { return static_cast<std::size_t>(bits_to_bytes(end_bits_)); }
   [[nodiscard]] std::uint32_t skipped() const noexcept { return skipped_; }

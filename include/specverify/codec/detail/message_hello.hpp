@@ -116,8 +116,8 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // offse
   return nullptr;
 }
 
-//! Checks that the field `noise` states the kind of the terms, that the kind is known, and that the rule is the greedy
-//! rule.
+//! Checks that the field `noise` contains the noise kind of the terms, that the kind is valid, and that the rule is the
+//! greedy rule.
 [[nodiscard]] inline status check_noise(const hello_message& value) noexcept {
   const std::byte* const field = find_field(value.fields, hello_field::noise);
   const bool is_stated =
@@ -128,7 +128,8 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // offse
   return codec_error(errc::field_out_of_range, hello_bytes + at);
 }
 
-//! Checks that the field `prior` is there exactly if the format codes ids by a prior, and that it states this code.
+//! Checks that the field `prior` is present exactly if the format codes ids by a table, and that the field contains
+//! this code.
 [[nodiscard]] inline status check_prior(const hello_message& value) noexcept {
   const std::byte* const field = find_field(value.fields, hello_field::prior);
   const bool is_stated = field != nullptr && field[16] == static_cast<std::byte>(id_code::prior);

@@ -139,8 +139,7 @@ inline void encode_law(range_encoder& coder, const wire_format& format, const la
   coder.uniform(place, size);
 }
 
-//! Reads ids. The caller must have rejected a distribution whose ids do not fit. A coder that has failed reads no
-//! further.
+//! Reads ids. The caller must have rejected a distribution whose ids do not fit. Stops when the coder has failed.
 inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span<token_id> ids) noexcept {
   subset_decoder members(coder, vocab_size, static_cast<std::uint32_t>(ids.size()));
   for (std::size_t i = 0; i < ids.size() && !coder.failed(); ++i) ids[i] = static_cast<token_id>(members.next());
@@ -197,7 +196,7 @@ inline void decode_ids(range_decoder& coder, std::uint32_t vocab_size, std::span
 
 //! Reads one distribution and the drafted token. The ids and counts are written to the front of `ids` and `counts`,
 //! which must have the same size. All returned values are in range for any input. Errors: not_canonical,
-//! support_too_large (more entries than that size), token_not_in_law; `where` = `index`.
+//! support_too_large (more entries than the size of `ids`), token_not_in_law; `where` = `index`.
 [[nodiscard]] inline result<received_draft> decode_law(range_decoder& coder, const wire_format& format,
                                                        std::span<token_id> ids, std::span<std::uint32_t> counts,
                                                        std::uint32_t index) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encodes and decodes text, request and supply messages: ids, positions and the requested data. Used by
-//! codec/message.hpp, which documents them.
+//! codec/message.hpp, which documents the functions.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_PAYLOAD_HPP
 
@@ -22,7 +22,7 @@ namespace detail {
 [[nodiscard]] constexpr bool may_ask(const wire_format& format, unsigned what) noexcept {
   return what == 0 || (what == 1 && format.attachments.hidden != hidden_format::none);
 }
-//! Checks that at least one position is named, and none after the draft.
+//! Checks `what`, the size of the bitmap, and that the bitmap names at least one position, but none after the drafts.
 [[nodiscard]] inline status check_positions(const wire_format& format, std::uint8_t what,
                                             std::span<const std::uint64_t> words, std::uint32_t draft_length) noexcept {
   if (!may_ask(format, what)) return codec_error(errc::field_out_of_range, request_message::at_what);

@@ -51,7 +51,7 @@ inline constexpr std::size_t terms_at = 38;  // byte of the first term in hello
 inline constexpr std::uint64_t bits_of_one = std::uint64_t{0x3ff} << 52;       // 1.0
 inline constexpr std::uint64_t bits_of_infinity = std::uint64_t{0x7ff} << 52;  // larger patterns: NaN, or a sign
 
-//! Returns a number, bool or enum as it is sent.
+//! Returns the bits of a number, bool or enum, as they are sent.
 template <class T>
 [[nodiscard]] constexpr std::uint64_t bits_of(const T& value) noexcept {
   if constexpr (std::is_floating_point_v<T>) {
@@ -153,7 +153,7 @@ class term_checker {
   status why_{};
 };
 
-//! The terms as numbers.
+//! Lists the bits of all terms, indexed by term.
 class term_list {
  public:
   constexpr explicit term_list(const session_terms& terms) noexcept {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes exponentials in three ways (coarse with proven bounds, integer and exact), and the logarithm.
 //!
-//! coarse:  x = (z - reference) / T, scaled, is written into the exponent field of a float w. Then e^x (1 - 2^-16) <= w
-//!          <= 1.0615 e^x (1 + 2^-16) for -69 <= x <= 61. For x below -69.4, w is the constant 2^-100. Bit-exact,
+//! coarse:  x = (z - reference) / T is scaled and written into the exponent field of a float w. Then e^x (1 - 2^-16) <=
+//!          w <= 1.0615 e^x (1 + 2^-16) for -69 <= x <= 61. For x below -69.4, w is the constant 2^-100. Bit-exact,
 //!          because no step can be contracted or reordered by a compiler.
 //! integer: w = 2^31 e^(-x), computed by a polynomial in 32-bit integers from an exponent in units of 2^-26 octaves
 //!          (bit-exact). The result differs from the real value by at most 1/2 + 2^-26 w, is exactly 2^31 at 0, and
@@ -58,7 +58,7 @@ inline constexpr double coarse_range = 60.0;        // maximum distance of a ref
 //! Returns w for the difference z - reference. For differences above coarse_range * T the result is positive, but
 //! unspecified.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
-  const float scaled = difference * scale;  // NaN goes to the minimum
+  const float scaled = difference * scale;  // a NaN becomes the minimum
   const float above = scaled > static_cast<float>(coarse_minimum) ? scaled : static_cast<float>(coarse_minimum);
   const float kept = above < 1.0e9f ? above : 1.0e9f;
   return bits_as<float>(static_cast<std::int32_t>(kept) + coarse_bias);

@@ -63,7 +63,7 @@ template <class Scalar>
   return 0;
 }
 
-//! Sums the weights of logits to a relative error of 2e-6. The scalar version is exact.
+//! Sums the weights of logits with a relative error of at most 2e-6. The scalar version is exact.
 template <class Scalar>
 [[nodiscard]] inline double quick_sum(exec::seq_policy policy, const row_source<Scalar>& source,
                                       const exact_weight& weight) noexcept {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes integer weights with vector instructions, by the steps of the scalar reference in 64-bit lanes. The weights
-//! have the same bits.
+//! Computes integer weights with vector instructions. The steps are those of the scalar reference, in 64-bit lanes, so
+//! the weights have the same bits.
 #ifndef SPECVERIFY_KERNEL_SIMD_INTEGER_WEIGHTS_HPP
 #define SPECVERIFY_KERNEL_SIMD_INTEGER_WEIGHTS_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the nearest lattice point with vector instructions, by the steps of kernel/scalar/lattice.hpp in 64-bit lanes.
-//! The counts are the same.
+//! Finds the nearest lattice point with vector instructions. The steps are those of kernel/scalar/lattice.hpp, in
+//! 64-bit lanes, so the counts are the same.
 #ifndef SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 #define SPECVERIFY_KERNEL_SIMD_LATTICE_HPP
 

@@ -23,8 +23,8 @@ struct power_parts {
 
 inline constexpr bool powers_show_specials = true;
 
-//! During its lifetime, results below the smallest normal float are 0, so a product of powers needs no microcode
-//! assist.
+//! While an object of this class exists, results below the smallest normal float are 0, so a product of powers needs no
+//! microcode assist.
 class flushed_denormals {
  public:
   SPECVERIFY_INLINE flushed_denormals() noexcept : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8000u); }
@@ -67,7 +67,8 @@ class power_table {
 inline constexpr bool powers_show_specials = true;
 struct flushed_denormals {};
 
-//! During its lifetime, floats below the smallest normal float are treated as 0, even when they are read.
+//! While an object of this class exists, floats below the smallest normal float are treated as 0, even when they are
+//! read.
 class zeroed_denormals {
  public:
   SPECVERIFY_INLINE zeroed_denormals() noexcept : before_(_mm_getcsr()) { _mm_setcsr(before_ | 0x8040u); }
@@ -91,7 +92,7 @@ class power_table {
   //! Returns 2^(slope x + shift), with x clamped to [least, most]. A NaN stays a NaN.
   [[nodiscard]] SPECVERIFY_INLINE power_parts line(const pack<float>& x, float slope, float shift, float least,
                                                    float most) const noexcept {
-    // a NaN must be the second operand of both
+    // a NaN must be the second operand of both instructions
     const __m256 bounded = _mm256_min_ps(_mm256_set1_ps(most), _mm256_max_ps(_mm256_set1_ps(least), x));
     return line(pack<float>(bounded), slope, shift);
   }

@@ -3,7 +3,7 @@
 //! candidates' integer weights decide.
 //!
 //! The coarse pass stores the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
-//! maxima is a lower bound of the `wanted`-th largest value, so only lanes whose maximum reaches this bound are
+//! maxima is a lower bound on the `wanted`-th largest value, so only lanes whose maximum reaches this bound are
 //! examined. If too many ids reach the bound (for example, because of ties), a sample suggests a higher weight. Then
 //! all ids above this weight are listed, but at most `wanted` ids with exactly this weight, so that ties cannot fill
 //! the list.

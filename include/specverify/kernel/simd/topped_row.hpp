@@ -13,7 +13,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Maps floats to integers in order, so that neighbouring floats differ by 1.
+//! Maps floats to integers in the same order, so that the integers of neighbouring floats differ by 1.
 [[nodiscard]] SPECVERIFY_INLINE std::int64_t float_place(float value) noexcept {
   const auto bits = static_cast<std::int64_t>(bits_as<std::uint32_t>(value));
   return bits < 0x80000000 ? bits : 0x80000000 - bits;
@@ -32,7 +32,7 @@ inline constexpr float largest_float = 0x1.fffffep127f;
          t * (2.8853900817779268 + u * (0.9617966939259756 + u * (0.5770780163555854 + u * 0.4121985831111324)));
 }
 
-//! Returns a value near the smallest whose integer weight is at least `least`, in 1 .. weight_one.
+//! Returns a value near the smallest value whose integer weight is at least `least`. `least`: 1 .. weight_one.
 [[nodiscard]] inline float value_near(const integer_weight& weight, std::uint32_t least) noexcept {
   const double share = (static_cast<double>(least) - 0.5) * 0x1.0p-31;  // weights are rounded
   const double value = SPECVERIFY_LIKELY(!weight.probabilities)
@@ -41,11 +41,11 @@ inline constexpr float largest_float = 0x1.fffffep127f;
   return value > -static_cast<double>(largest_float) ? static_cast<float>(value) : -largest_float;
 }
 
-//! Returns the smallest float whose integer weight is at least `least`, in 1 .. weight_one. This works because weights
-//! never fall if values rise. Starts at a nearby value, gallops, then bisects.
+//! Returns the smallest float whose integer weight is at least `least`, which must be in 1 .. weight_one. The search
+//! requires that weights never fall if values rise. Starts at a nearby value, gallops, then bisects.
 [[nodiscard, gnu::noinline]] inline float value_of_weight(const integer_weight& weight, std::uint32_t least) noexcept {
   std::int64_t low = SPECVERIFY_LIKELY(!weight.probabilities) ? float_place(-largest_float) - 1 : -1;
-  std::int64_t high = float_place(static_cast<float>(weight.maximum));  // high reaches `least`; low: below all
+  std::int64_t high = float_place(static_cast<float>(weight.maximum));  // high reaches `least`; low does not
   std::int64_t next = float_place(value_near(weight, least)), step = 1;
   for (bool reached = false, missed = false; high - low > 1;) {
     next = next > low ? (next < high ? next : high - 1) : low + 1;

@@ -23,7 +23,7 @@
 #pragma GCC diagnostic pop
 #endif
 #elif defined(__SSE2__)
-#include <emmintrin.h>  // compiles in a tenth of the time
+#include <emmintrin.h>  // a tenth of the compile time of immintrin.h
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
@@ -182,7 +182,7 @@ template <class Element>
   return __builtin_convertvector(static_cast<pack<std::int32_t>::vector>(value), pack<float>::vector);
 }
 
-//! Returns lanes of `a` if the comparison is true, otherwise of `b`.
+//! Returns, for each lane, the value of `a` if the comparison is true, otherwise the value of `b`.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> chosen(const pack_truth<Element>& truth, const pack<Element>& a,
                                                      const pack<Element>& b) noexcept {
@@ -220,7 +220,7 @@ template <class Element>
   return chosen(b > a, a, b);
 }
 
-//! Returns a * b + c, rounded once if the instruction set can.
+//! Returns a * b + c, rounded once if the instruction set can do this.
 [[nodiscard]] SPECVERIFY_INLINE pack<float> fused_lanes(const pack<float>& a, const pack<float>& b,
                                                         const pack<float>& c) noexcept {
 #if defined(__aarch64__)

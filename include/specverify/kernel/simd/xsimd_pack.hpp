@@ -96,14 +96,14 @@ template <class Element>
   return xsimd::to_float(value);
 }
 
-//! Returns lanes of `a` if the comparison is true, otherwise of `b`.
+//! Returns, for each lane, the value of `a` if the comparison is true, otherwise the value of `b`.
 template <class Element>
 [[nodiscard]] SPECVERIFY_INLINE pack<Element> chosen(const xsimd::batch_bool<Element>& truth, const pack<Element>& a,
                                                      const pack<Element>& b) noexcept {
   return xsimd::select(truth, a, b);
 }
 
-//! Returns a * b + c, rounded once if the instruction set can.
+//! Returns a * b + c, rounded once if the instruction set can do this.
 [[nodiscard]] SPECVERIFY_INLINE pack<float> fused_lanes(const pack<float>& a, const pack<float>& b,
                                                         const pack<float>& c) noexcept {
   return xsimd::fma(a, b, c);

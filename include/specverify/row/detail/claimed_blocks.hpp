@@ -17,8 +17,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns a lower bound of the logits of all entries with at least this integer weight. The bound is slightly too low,
-//! so that rounding loses no entry.
+//! Returns a lower bound on the logits of all entries whose integer weight is at least `least`. The bound is slightly
+//! too low, so that rounding loses no entry.
 [[nodiscard]] inline float value_below(const row_digest& digest, std::uint32_t least) noexcept {
   const double octaves = numeric::log2((static_cast<double>(least) - 0.75) * 0x1.0p-31);
   const double size = digest.maximum < 0.0 ? -digest.maximum : digest.maximum;

@@ -61,7 +61,7 @@ struct proposal {
 
 //! The distribution of a row with claimed blocks.
 struct claimed_law {
-  double reference;  // the largest maximum
+  double reference;  // the largest maximum of a block
   double temperature;
   double lower;  // lower <= Z <= upper if the claims are correct
   double upper;

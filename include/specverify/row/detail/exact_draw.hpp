@@ -62,8 +62,8 @@ class remaining_weight {
   double scale_, unit_, total_;
 };
 
-//! The running sums of `inverse`, block by block. Their rounding differs from `inverse`, because each block is summed
-//! by lanes.
+//! Computes the running sums of `inverse` block by block. The sums are rounded differently than in `inverse`, because
+//! each block is summed by lanes.
 template <class Policy, class Scalar, class Weight>
 class block_walk {
  public:

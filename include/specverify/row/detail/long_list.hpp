@@ -58,7 +58,8 @@ struct run_counts {
   return found;
 }
 
-//! Removes the entries that a cut drops, in place. Runs that are kept or dropped as a whole are not examined.
+//! Removes the entries that a cut drops, in place. The loop over single entries is skipped for a run that is dropped as
+//! a whole, or that stays in place as a whole.
 inline void shorten(kernel::candidate_list& list, kernel::order_cut cut) noexcept {
   token_id* const ids = list.ids;
   std::uint32_t* const weights = list.weights;
@@ -115,8 +116,8 @@ class sampled_cut {
   std::uint64_t all_ = 0, near_ = 0, off_ = 0;
 };
 
-//! Finds the cut at which a list of this mass reaches `target`. In a long list, only the weights near the cut, found
-//! from a sample, are examined one by one. `room` must be as long as the list.
+//! Finds the cut at which a list whose total mass is `mass` reaches `target`. In a long list, only the weights near the
+//! cut, found from a sample, are examined one by one. `room` must be as long as the list.
 [[nodiscard]] inline kernel::order_cut mass_cut(const kernel::candidate_list& list, std::uint64_t mass,
                                                 std::uint64_t target, std::uint32_t* room) noexcept {
   const std::uint32_t* const weights = list.weights;

@@ -15,7 +15,7 @@ namespace detail {
   return {digest.reference, 1.0 / digest.temperature, digest.kind == row_kind::probabilities};
 }
 
-//! A row that was read, as seen by the operations on it.
+//! A row and its digest, for the operations on a reading.
 template <class Policy, class Scalar>
 struct opened_row {
   Policy policy;
@@ -87,7 +87,7 @@ template <class Policy, class Scalar>
   return at < ids.size() && ids[at] == id ? at : ids.size();
 }
 
-//! Returns e_v of an id in range, 0 outside the distribution.
+//! Returns e_v of an id in range, or 0 if the distribution excludes the id.
 template <class Scalar>
 [[nodiscard]] inline double weight_of(const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, token_id id) noexcept {
@@ -105,7 +105,7 @@ template <class Policy, class Scalar>
   return exact_normaliser(row.policy, row.source, row.digest, row.base);
 }
 
-//! Returns whether an id in range is above the maximum that its block claims.
+//! Returns whether the value of an id in range is a NaN or above the maximum that the engine claims for its block.
 template <class Policy, class Scalar>
 [[nodiscard]] inline bool above_claim(const opened_row<Policy, Scalar>& row, token_id id) noexcept {
   const std::size_t block = static_cast<std::uint32_t>(id) / row.digest.claimed_size;
@@ -114,7 +114,8 @@ template <class Policy, class Scalar>
   return kernel::is_nan(value) || value > static_cast<double>(claimed);
 }
 
-//! Returns whether Z, as one more read computed it, is outside the bounds. Only wrong claims can cause this.
+//! Returns whether Z, computed by one more read, is outside the bounds that follow from the engine's claims. Only wrong
+//! claims can cause this.
 [[nodiscard]] inline bool outside_claim(const row_digest& digest, double total) noexcept {
   constexpr double rounding = 0x1.0p-30;
   return digest.claimed_size != 0 && !(kernel::is_finite(total) && total >= digest.lower * (1.0 - rounding) &&

@@ -38,7 +38,7 @@ SPECVERIFY_INLINE void fill_lane(const kernel::row_source<Scalar>& source, const
       lane.sum += static_cast<double>(lane.entries[count++]);
     }
   };
-  if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows, for which the loop need not check
+  if (source.mask == nullptr && source.bias_count == 0) [[likely]] {  // most rows: the loop then needs no checks
     kernel::row_source<Scalar> plain = source;
     plain.mask = nullptr;
     plain.bias_count = 0;
@@ -93,8 +93,9 @@ template <class Weight>
   return last;
 }
 
-//! Returns the least id whose running sum exceeds `target`, among ids with a positive weight, or the last such id if
-//! rounding runs past the end. `weight(id, e_v)` maps the exact weight of a token to the weight to draw from.
+//! Returns the least id with a positive weight at which the running sum of weights exceeds `target`. If rounding keeps
+//! the whole sum below `target`, returns the last id with a positive weight. `weight(id, e_v)` maps the exact weight of
+//! a token to the weight to draw from.
 template <class Policy, class Scalar, class Weight>
 [[nodiscard]] inline token_id inverse(Policy policy, const kernel::row_source<Scalar>& source, const row_digest& digest,
                                       workspace_base base, double target, const Weight& weight) noexcept {

@@ -29,7 +29,7 @@ class tempered_row {
     if (usable()) survivors_ = row.base.template at<token_id>(row.digest.survivor_ids);
   }
 
-  //! Adds the sums over the top entries, to a relative error of kernel::tempered_margin.
+  //! Adds the sums over the top entries, with a relative error of at most kernel::tempered_margin.
   void add_survivors(const double* inverses, std::uint32_t count, double* sums) const noexcept {
     constexpr std::size_t part = 256;
     float differences[part];
@@ -61,7 +61,7 @@ class tempered_row {
     return rest;
   }
 
-  //! Returns Z to a relative error of kernel::tempered_margin (quick), or exactly (exact).
+  //! Return Z: `quick` with a relative error of at most kernel::tempered_margin, `exact` in double.
   [[nodiscard]] double quick(double inverse) const noexcept {
     return kernel::quick_sum(row_.policy, row_.source, {row_.digest.maximum, inverse, false});
   }

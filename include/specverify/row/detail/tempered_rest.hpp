@@ -43,7 +43,7 @@ struct coarse_part {
 struct tempered_rest {
   struct node {
     double beta;
-    double upper;  // upper bound of log B
+    double upper;  // upper bound on log B
     double lower;
     std::uint64_t known;  // 1: `lower` is valid. 64 bits wide, so that no byte of a node stays unwritten
   };

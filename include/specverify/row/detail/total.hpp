@@ -55,7 +55,7 @@ struct marked_row {
         sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
     mark.summed = true;
   }
-  //! Tightens least <= W <= most. A weight differs from 2^31 e^x by at most 1/2 plus a relative 2^-26. For
+  //! Tightens least <= W <= most. A weight differs from 2^31 e^x by at most 1/2 + 2^-26 times 2^31 e^x. For
   //! probabilities, the difference is at most 1.
   [[gnu::noinline]] void bound(normaliser_bounds of) noexcept {
     constexpr double slack = 0x1p-25;
