@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs sessions of specverify in C11 and C++17 hosts: a device drafts, and a cloud verifies. A host chooses a method by
-// its name. For rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
+// Declares the sessions of specverify for C11 and C++17 hosts: a device drafts, and a cloud verifies. A host chooses a
+// method by name. For rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
 //
 // Options   A struct begins with its size. Get the struct from `..._defaults()` and change the fields that you need.
-//           Arrays that the struct points to are read only during `..._create`, but tables of weights must outlive the
+//           The library uses the arrays in the struct only during `..._create`, but tables of weights must outlive the
 //           session. If the program is older than the library, missing fields get their defaults. If the program is
 //           newer, fields that the library does not know must be zero; otherwise the call returns unknown_option
 //           (`where` = offset of the first nonzero byte). An impossible size returns struct_size_wrong, for example 0

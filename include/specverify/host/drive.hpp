@@ -32,7 +32,7 @@ SPECVERIFY_TYPES_BEGIN
 enum class session_wait : std::uint8_t {
   peer,    //!< waits for a message or for the deadline
   rows,    //!< waits for the engine: feed `asked.tokens` at `asked.position`, then call `supply`
-  scores,  //!< waits for the host's scorer: `asked` names the drafts (session_action::score)
+  scores,  //!< waits for the host's scorer: `asked` marks the drafts (session_action::score)
   over     //!< the session is over; `reason` is ok if the text is complete
 };
 

@@ -90,7 +90,8 @@ class edge_session : public detail::endpoint {
     return supply_row(policy, row, transform, {}, now);
   }
   //! Takes a row together with hidden state and attention. Additional errors, after which the session has failed:
-  //! hidden_state_missing, attention_missing, invalid_attention, size_mismatch (`where` = numbers of the hidden state).
+  //! hidden_state_missing, size_mismatch (`where` = numbers of the hidden state), value_not_finite, field_out_of_range;
+  //! attention_missing, invalid_attention.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const row_extras& extras, session_time now) noexcept {

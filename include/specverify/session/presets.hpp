@@ -85,7 +85,7 @@ template <class Sparsifier, class Skip, class Window>
   return make_edge(made.value(), system.sparsifier, system.window, system.skip);
 }
 
-//! Returns the format of this edge's messages. Errors: as for `options_with`.
+//! Returns the format of this edge's messages. Errors: invalid_argument (`where` = preset_at_*).
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<wire_format> format_of(const edge_options& options,
                                             const preset<Sparsifier, Skip, Window>& system) {

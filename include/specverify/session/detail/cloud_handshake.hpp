@@ -77,7 +77,7 @@ SPECVERIFY_BODY status cloud_session::receive(std::span<const std::byte> message
     return drop(errc::no_handshake);
   }
   if (detail::taken_in<cloud_table>(state_.now()).has(*kind)) return on_message(*kind, message);
-  // the edge sent the message before it was told that the text has ended
+  // the edge sent the message before it received the end of the text
   if (state_ == cloud_state::closing && knows_end_alone()) return drop(errc::unexpected_message);
   return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});
 }

@@ -212,8 +212,8 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
 }
 
 //! Schedules the next token to write ahead, if one is allowed. The schedule is a deadline, so that the host can check
-//! the transport between two tokens. A session that draws by shared noise waits until the cloud's hello has named the
-//! noise, because a restored edge does not know it before.
+//! the transport between two tokens. With shared noise, the edge first waits for a hello of the cloud, because only
+//! this hello contains the kind and key of the noise.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
   const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() &&

@@ -146,7 +146,7 @@ class draft_record {
 //! way, so one block holds either kind.
 class edge_drafts {
  public:
-  //! Errors: as for basic_draft_block::make.
+  //! Errors: invalid_argument (max_draft_length is 0).
   [[nodiscard]] static result<edge_drafts> make(const wire_format& format);
 
   std::uint64_t charged = 0;  //!< bits of the distributions so far, in the window's own measure
@@ -252,7 +252,7 @@ class hidden_store {
     return std::span<const std::byte>(vectors_).first(each_ * drafts);
   }
   void begin_round() noexcept { std::fill(supplied_.begin(), supplied_.end(), std::uint64_t{0}); }
-  //! Keeps the vector of draft `i`. Errors: as for encode_hidden.
+  //! Encodes and keeps the vector of draft `i`. Errors: as for encode_hidden (codec/hidden_code.hpp).
   [[nodiscard]] status keep(std::uint32_t i, std::span<const float> hidden, hidden_format format) noexcept {
     return encode_hidden(hidden, format, std::span<std::byte>(vectors_).subspan(each_ * i, each_)).error();
   }

@@ -191,7 +191,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   state_.take(message_kind::stop);
   const bool same = read->length == place_.agreed && read->prefix_hash == place_.hash;
   const bool answers = state_ == edge_state::stopping;
-  // the cloud sent the message before it was told that the host ended the text
+  // the cloud sent the message before it received this side's stop
   if (answers && place_.is_cancelled() && read->cause == stop_cause::stop_token) return drop(errc::unexpected_message);
   if (!same) return fail({errc::prefix_mismatch, part::session, read->length});
   if (!answers) {

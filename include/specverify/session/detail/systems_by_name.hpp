@@ -43,7 +43,7 @@ template <class System>
   return missing;
 }
 
-//! Returns use(preset) for the method. Errors: as for `shape_of`.
+//! Returns use(preset) for the method. Errors: as for the function below; qs-dqn: as for `dqn_window::make`.
 template <class Result, class Use>
 [[nodiscard]] constexpr Result with_system(system_list<>, std::string_view, std::span<const setting>,
                                            const dqn_weights*, const Use&) {
@@ -66,7 +66,8 @@ template <class Result, class Use, class First, class... Rest>
 
 }  // namespace detail
 
-//! Returns use(preset) for a method, with all types known. Errors: as for `shape_of`.
+//! Returns use(preset) for a method, so `use` gets the types of the method's parts. Errors: unknown_system,
+//! unknown_setting, setting_out_of_range, setting_missing, with `where` as for `shape_of`.
 template <class Result, class Use>
 [[nodiscard]] constexpr Result with_system(std::string_view system, std::span<const setting> settings, const Use& use) {
   return detail::with_system<Result>(detail::all_systems{}, system, settings, nullptr, use);
