@@ -402,6 +402,18 @@ static void check_page(void) {
   specverify_cloud* cloud = NULL;
   IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
   specverify_cloud_destroy(cloud);
+  uint8_t bytes[table_bytes];
+  const size_t size = sizeof bytes;
+  write_table(7, bytes);
+#include "c/prior.inc"
+  IS(why, ok);
+  const specverify_system ids = specverify_system_named("shared-noise");
+  specverify_edge* edge = NULL;
+  IS(specverify_edge_create(&device, &ids, NULL, &edge), ok);
+  IS(specverify_cloud_create(&service, &ids, NULL, &cloud), ok);
+  specverify_edge_destroy(edge);
+  specverify_cloud_destroy(cloud);
+  specverify_prior_destroy(table);
 }
 
 static int32_t no_row(void* self, uint32_t index, specverify_row* given) {
