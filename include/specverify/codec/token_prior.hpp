@@ -9,7 +9,7 @@
 //! Guarantees: the weights are a pure function of the table and the ids before an id, including earlier drafts of the
 //!             same message. There is no other state, so journals store none, and a rejected draft needs no rollback.
 //!             Every id has a weight of at least 1, and a probability of at least 1/16 of its probability by the
-//!             table's weights alone. O(log V + n^2) per id, plus a search of the last max_prior_window ids; no
+//!             table's weights alone. O(log V + n) per id, plus a search of the last max_prior_window ids; no
 //!             allocation, noexcept, bit-exact.
 //! Deviates:   the paper adapts its reference to samples. Here the table is fixed, but the ids that followed the same
 //!             ids earlier in the text add weight.
@@ -124,8 +124,8 @@ class token_prior {
     std::uint32_t after_one = 0, after_two = 0;
   };
 
-  //! Merges three lists in ascending order of the ids: followers of the last id and of the last two ids, to which the
-  //! weights are divided by their shares, and ids found in the text.
+  //! Adds the entries of three lists in ascending order of the ids: the table's followers of the last id and of the
+  //! last two ids, which share `weight_one` and `weight_two`, and the ids found in the text.
   void merge(std::span<const prior_follower> one, std::uint32_t weight_one, std::span<const prior_follower> two,
              std::uint32_t weight_two, std::span<const entry> found) noexcept {
     constexpr token_id end = (std::numeric_limits<token_id>::max)();
@@ -148,7 +148,7 @@ class token_prior {
       }
     }
   }
-  // Ids must not descend from call to call.
+  // Adds weight to an id, which must not be below the id of an earlier call.
   void add(token_id id, std::uint32_t weight) noexcept {
     added_ += weight;
     if (size_ > 0 && entries_[size_ - 1].id == id)

@@ -92,7 +92,7 @@ struct row_digest {
   //! population standard deviation of the z above -infinity, before temperature and truncation; 0 if not requested
   double standard_deviation = 0;
   double minimum_probability = 0;      //!< all ids with at least this probability are top entries; 0: not guaranteed
-  std::uint64_t total_weight = 0;      //!< W, or 0 if integer_total was not requested
+  std::uint64_t total_weight = 0;      //!< W, or 0 if the read did not compute it
   workspace_slice lane_sums{};         //!< float, 16 per block of 1024 ids; claimed blocks: one maximum per block
   workspace_slice block_sums{};        //!< double, one per block
   workspace_slice survivor_ids{};      //!< token_id, ascending

@@ -35,8 +35,8 @@ class row_summary {
   [[nodiscard]] bool is_truncated() const noexcept { return digest_.truncated; }
   //! Standard deviation of the logits above -infinity, before temperature and truncation; 0 if not requested.
   [[nodiscard]] double standard_deviation() const noexcept { return digest_.standard_deviation; }
-  //! Returns W, the sum of all integer weights. The first call reads the row once more, unless `integer_total` was
-  //! requested. Returns 0 if the reading is expired.
+  //! Returns W, the sum of all integer weights. If W is not known exactly yet, reads the row once more. Returns 0 if
+  //! the reading is expired.
   [[nodiscard]] std::uint64_t total_weight() const noexcept {
     if (!total_bounds().exact()) mark().narrow(mark(), true);
     return total_bounds().least;
@@ -66,7 +66,7 @@ class row_summary {
   //! Returns whether the read computed sums over all ids. False for claimed blocks, one-hot and truncated rows, and if
   //! the sums were not requested (`read_request::sums`).
   [[nodiscard]] bool has_coarse_sums() const noexcept { return digest_.has_coarse_sums(); }
-  //! Returns W for a support; 0 unless `integer_total` was requested or the top entries include every positive weight.
+  //! Returns W if the read computed it or if the top entries include every positive weight, otherwise 0.
   [[nodiscard]] std::uint64_t support_total() const noexcept {
     return digest_.total_weight > 0 || !digest_.survivors_complete ? digest_.total_weight : total_bounds().least;
   }

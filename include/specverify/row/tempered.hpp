@@ -97,8 +97,8 @@ class tempered_reader {
   [[nodiscard]] const tempered_row<Policy, Scalar>& row() const noexcept { return row_; }
   [[nodiscard]] const tempered_reads& reads() const noexcept { return reads_; }
 
-  //! Returns whether drawn * Z < weight at temperature m of a request. For tests that the sum of the top entries does
-  //! not decide.
+  //! Returns whether drawn * Z < weight at temperature m of a request. Call it only if the sum of the top entries does
+  //! not decide this.
   [[nodiscard]] bool is_hit(const tempered_question& asked, std::uint32_t m, double drawn) noexcept {
     const double inverse = asked.inverses[m], weight = asked.weights[m], sum = asked.sums[m];
     const bracket rest = rest_.at(inverse);
@@ -144,7 +144,7 @@ class tempered_reader {
     ++reads_.quick;
     return total;
   }
-  //! Returns bounds of p, from bounds on Z if there are any.
+  //! Returns bounds on p, from the bounds on Z if a read gave any, otherwise from the bounds on the other entries.
   [[nodiscard]] probability_bounds bounds(const tempered_question& asked, std::uint32_t m,
                                           bracket total) const noexcept {
     constexpr double flushed = 1e-304;  // weights below e^-700 are 0

@@ -82,9 +82,9 @@ SPECVERIFY_INLINE void in_parts(const row_source<Scalar>& source, const Use& use
   use(load(source, first, left, buffer), left);
 }
 
-//! The reference must be the row's maximum or, if powers_show_specials, any of its values. In the second case, a NaN,
-//! an infinity or a reference that is too low makes the result larger than quick_limit or a NaN. Returns 0 if powers in
-//! float do not suffice.
+//! Sums a row with a relative error of quick_error. The reference must be the row's maximum or, if
+//! powers_show_specials, any of its values. In the second case, a NaN, an infinity or a reference that is too low makes
+//! the result larger than quick_limit or a NaN. Returns 0 if powers in float do not suffice.
 template <class Level, class Scalar>
 [[nodiscard]] inline double quick_total(exec::simd_on<Level>, const row_source<Scalar>& source,
                                         const exact_weight& weight) noexcept {
