@@ -64,8 +64,8 @@ template <class Session, class OnOutput>
 
 //! Passes a message to the session's `receive`. Returns ok for an unusable message, which the session only counts. Also
 //! returns ok for a message that ends the session, because the output `failed` then reports the reason.
-//! Errors: busy (outputs wait, or the engine works on a row for a token written ahead: deliver the message again after
-//! the next `take_outputs`).
+//! Errors: busy (the engine works on a row for a token written ahead: deliver the message again after the next
+//! `take_outputs`). Outputs must not wait; otherwise an assertion fails or, without assertions, the error is busy.
 template <host_session Session>
 [[nodiscard]] status deliver(Session& session, std::span<const std::byte> message, session_time now) {
   const status why = session.receive(message, now);

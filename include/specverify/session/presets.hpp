@@ -31,7 +31,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 template <sparsifier Sparsifier = top_k, skip_policy Skip = always_send, window_policy Window = fixed_window>
 struct preset {
   law_format format = law_format::sparse_drop_zero;
-  std::optional<Sparsifier> sparsifier{};  //!< no value if no distribution lists a support
+  std::optional<Sparsifier> sparsifier{};  //!< empty if the format lists no support
   Window window{};
   Skip skip{};
   attachment_format attachments{};

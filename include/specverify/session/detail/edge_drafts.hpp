@@ -149,7 +149,7 @@ class edge_drafts {
   //! Errors: invalid_argument (max_draft_length is 0).
   [[nodiscard]] static result<edge_drafts> make(const wire_format& format);
 
-  std::uint64_t charged = 0;  //!< bits of the distributions so far, in the window's own measure
+  std::uint64_t charged = 0;  //!< cost of the distributions so far, in bits or in the window's own unit
   std::uint32_t size = 0;
   std::uint32_t planned = 0;
   std::uint32_t resolution = 0;  //!< l of the round's distributions

@@ -54,7 +54,7 @@ class journal_buffer {
   explicit journal_buffer(std::size_t bytes) : bytes_(bytes) {}
   //! Called when a new input begins; the host has then written the records of the last input.
   void clear() noexcept { used_ = 0; }
-  //! Sets the size of the journal: `length` tokens in `file` bytes.
+  //! Sets the size of the host's journal: `length` tokens in `file` bytes.
   void resume(std::uint32_t length, std::size_t file) noexcept {
     length_ = length;
     file_ = file;

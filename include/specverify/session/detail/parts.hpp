@@ -34,8 +34,8 @@ struct parts_facts {
   bool needs_uncertainty = false;    //!< the skip policy also draws tokens from rows at other temperatures
   bool needs_probabilities = false;  //!< the window needs the probabilities of drawn tokens in the rows
   bool unconditional = false;        //!< the window accepts every position
-  bool charges = false;              //!< the window measures the size of distributions itself
-  bool counts_beyond = false;        //!< a distribution that the window refused counts if a bonus token follows
+  bool charges = false;              //!< the window itself computes the cost of distributions
+  bool counts_beyond = false;        //!< the sparsifier learns from a refused distribution if a bonus token follows
   std::uint32_t most_kept = 0;       //!< maximum K of a round
   std::size_t state_bytes = 0;       //!< size of the sparsifier's state
   std::size_t law_bytes = 0;         //!< bytes of workspace for one distribution

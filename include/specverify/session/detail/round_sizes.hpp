@@ -101,7 +101,7 @@ template <class Chosen, class Sparsifier, class Window>
   return format_with(chosen, vocab_size, sparsifier, window);
 }
 
-//! Limits a window's plan to the format and to K. No other function limits plans.
+//! Limits a window's plan to the format and to K. Only `begin_round` limits L further, to the rest of the text.
 [[nodiscard]] constexpr draft_plan cut_plan(draft_plan plan, const wire_format& format,
                                             std::uint32_t most_kept) noexcept {
   plan.max_draft_length = std::min(plan.max_draft_length, format.max_draft_length);
