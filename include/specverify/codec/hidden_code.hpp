@@ -10,8 +10,8 @@
 //! Guarantees: noexcept, no allocation, O(d); on an error the output is unchanged; a decoder accepts exactly the bytes
 //!             that the encoder writes. float16: equal floats give equal bits on every machine; the error is at most
 //!             2^-11 |x| or 2^-25, whichever is larger. int8: error <= s (1/2 + 2^-20). Law-exact.
-//! Deviates:   the paper does not specify the scale of the 8-bit format. In float16, |x| > 65504 returns an error;
-//!             numbers are never clipped.
+//! Deviates:   the paper does not specify the scale of the 8-bit format. In float16, a number that rounds to more than
+//!             65504 is an error; numbers are never clipped.
 //! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp
 #ifndef SPECVERIFY_CODEC_HIDDEN_CODE_HPP
 #define SPECVERIFY_CODEC_HIDDEN_CODE_HPP

@@ -3,9 +3,9 @@
 //! stop.
 //!
 //! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages are
-//! packed bits that start with the kind in 4 bits. All of these messages except stop end with a check of 0, 8 or 16
-//! bits, computed from values that both sides have (`wire_place`). All numbers are little-endian. docs/wire-format.md
-//! describes every field and shows example bytes.
+//! packed bits that start with the kind in 4 bits. Each of the other messages except stop ends with a check of 0, 8 or
+//! 16 bits, computed from values that both sides have (`wire_place`). All numbers are little-endian.
+//! docs/wire-format.md describes every field and shows example bytes.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the byte layout is ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.

@@ -2,11 +2,11 @@
 //! Provides an integer range coder, which encodes and decodes symbols whose probabilities are ratios of integers. The
 //! code is at most about 8 bits longer than the information in the symbols.
 //!
-//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. It ends with the shortest
-//! byte string whose value lies inside, and with the smallest such value. The decoder takes bytes after the end as
-//! zeros, so the encoder never ends a string with a zero byte. A decoder can therefore decode symbols after the end of
-//! the string. If each of these symbols has index 0, their number has no limit; otherwise they can hold at most
-//! max_bytes_ahead bytes of information.
+//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. The encoder writes the
+//! shortest byte string whose value lies inside the final interval, and the smallest of these values. The decoder takes
+//! bytes after the end as zeros, so the encoder never ends a string with a zero byte. A decoder can therefore decode
+//! symbols after the end of the string. If each of these symbols has index 0, their number has no limit; otherwise they
+//! can hold at most max_bytes_ahead bytes of information.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
 //! Symbols:    cost of a code = sum of log2(total / width) over all steps; the string is shorter than cost / 8 + 1.001
 //!             bytes.

@@ -47,8 +47,8 @@ class session_secret {
 //! Both keys of a session, for a process that runs both sides. A device must hold only `draft` and the cloud only
 //! `verdict`; otherwise the device could predict verdicts.
 struct session_keys {
-  philox_key draft{};    //!< purposes 0, 4, 5, 10; 12 is reserved
-  philox_key verdict{};  //!< purposes 1, 2, 3; 11 is reserved
+  philox_key draft{};    //!< purposes 0, 4, 5, 10
+  philox_key verdict{};  //!< purposes 1, 2, 3
 };
 
 SPECVERIFY_TYPES_END
