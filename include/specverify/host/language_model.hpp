@@ -18,7 +18,7 @@
 //!                                            `asked` marks, j < asked.rows
 //!   failed() -> status                       error of the last row or token, or of its transform, hidden or attention
 //!   save() -> state, load(state)             copies and restores the model's whole state; see `rewinding`
-//! Guarantees: `truncate`, `keep_from` and `load` may return nothing or a status. The header contains no state.
+//! Guarantees: `truncate`, `keep_from` and `load` may return nothing or a status.
 //! See:        docs/algorithms/host.md, tests/unit/host/language_model_test.cpp
 #ifndef SPECVERIFY_HOST_LANGUAGE_MODEL_HPP
 #define SPECVERIFY_HOST_LANGUAGE_MODEL_HPP

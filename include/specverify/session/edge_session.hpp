@@ -49,10 +49,10 @@ struct drawn_draft {
 
 }  // namespace detail
 
-//! The edge's half of a session; `make_edge` makes it. While outputs wait, the inputs of a session that has begun
-//! return `busy`. While the session waits for the row of a token that is written ahead, all inputs except supply_row,
-//! engine_failed and stop return `busy`, too. Otherwise the returned status shows whether the input was used. `start`,
-//! `restore` and `recover` begin a session. If a session fails, it also emits `failed`.
+//! The edge's half of a session; `make_edge` makes it. While outputs wait, each input that returns a status returns
+//! `busy`, if the session has begun. While the session waits for the row of a token that is written ahead, all inputs
+//! except supply_row, engine_failed and stop return `busy`, too. Otherwise the returned status shows whether the input
+//! was used. `start`, `restore` and `recover` begin a session. If a session fails, it also emits `failed`.
 class edge_session : public detail::endpoint {
  public:
   // Inputs.
