@@ -139,8 +139,8 @@ class replayed_model {
   [[nodiscard]] std::uint32_t vocab_size() const { return static_cast<std::uint32_t>(model_->vocab); }
   [[nodiscard]] std::uint32_t hidden_size() const { return static_cast<std::uint32_t>(model_->dim); }
 
-  //! Returns the logits: the output matrix times the hidden state. They are computed on the first call, and cached
-  //! while there is space.
+  //! Returns the logits: the output matrix times the hidden state. They are computed on the first call, and the latest
+  //! results are cached.
   [[nodiscard]] std::span<const float> logits(std::uint32_t i) const {
     const node_id node = nodes_[first_ + i];
     if (node == no_node) {

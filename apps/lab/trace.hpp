@@ -97,7 +97,7 @@ class model_trace {
     return true;
   }
 
-  //! Stores a node's results. Returns false if the trace is full.
+  //! Stores a node's results. Returns false if there is no node or the trace is full.
   bool record(node_id node, std::span<const float> hidden, std::span<const float> attention) {
     if (node == no_node) return false;
     const std::unique_lock lock(mutex_);

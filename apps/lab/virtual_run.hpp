@@ -70,7 +70,7 @@ template <specverify::channel_model Channel>
 struct compute_times {
   double draft_pass = 25.6e-3;    //!< seconds of the drafter per token
   double target_pass = 104.6e-3;  //!< seconds of the target per pass, for any number of positions
-  double target_position = 0;     //!< seconds of the target per position, in addition
+  double target_position = 0;     //!< additional seconds of the target per row that it returns
   double uncertainty = 0;         //!< seconds at the edge per drafted token, if a skip policy measures the uncertainty
   double score = 0;               //!< seconds of the decision head per mismatch
 };

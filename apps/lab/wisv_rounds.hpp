@@ -61,7 +61,8 @@ struct window_rows {
   [[nodiscard]] specverify::row_view<float> operator()(std::uint32_t i) const { return row_of(target, i); }
 };
 
-//! A window of greedy drafts with the predicting states as they are sent: in half precision.
+//! A window of greedy drafts with the predicting states as they are sent: in half precision, or for a split head the
+//! device's parts as int8.
 struct drafted_window {
   std::vector<specverify::claimed_draft> drafts;
   std::vector<float> states;
@@ -147,7 +148,7 @@ template <class Rows>
 
 }  // namespace detail
 
-//! Writes one text, which ends at the token `end`. Clears the models' caches first.
+//! Writes one text, which ends at the token `end` or at max_length. Clears the models' caches first.
 template <language_model Drafter, language_model Target>
 [[nodiscard]] semantic_text write_semantically(Drafter& drafter, Target& target, std::span<const token_id> prompt,
                                                token_id end, const semantic_settings& settings) {

@@ -144,8 +144,9 @@ class wisv_study {
   }
 
   //! Chooses, for each head, the largest candidate whose accuracy on the tuning problems is within `accepted_loss` of
-  //! greedy on the good and the poor link. It runs before any test problem is read, so the choice cannot depend on the
-  //! test problems. The thresholds are stored in the heads, and the heads are written to the output folder.
+  //! greedy on the good and the poor link, or the smallest candidate if there is none. It runs before any test problem
+  //! is read, so the choice cannot depend on the test problems. The thresholds are stored in the heads, and the heads
+  //! are written to the output folder.
   const std::array<tuning, head_count>& tunings() {
     if (tunings_) return *tunings_;
     std::vector<trained_head>& trained = heads();

@@ -74,6 +74,7 @@ template <class Struct>
 }
 
 // Returns a copy of a caller's struct, which may be older or newer than this library. Missing fields get defaults.
+// Errors: null_span, struct_size_wrong, abi_mismatch, unknown_option (an unknown field is not 0; `where` = its offset).
 template <class Struct>
 [[nodiscard]] sv::result<Struct> taken(const Struct* given) noexcept {
   const auto size = size_of(given);
@@ -91,7 +92,8 @@ template <class Struct>
   }
   return made;
 }
-// Copies a struct to the caller's struct, up to the caller's size. The caller's size field is unchanged.
+// Copies a struct to the caller's struct, up to the caller's size. The caller's size field is unchanged. Errors:
+// null_span, struct_size_wrong.
 template <class Struct>
 [[nodiscard]] sv::status give(Struct made, Struct* out) noexcept {
   const auto size = size_of(out);
@@ -101,9 +103,9 @@ template <class Struct>
   return {};
 }
 
-// Writes defaults for a caller whose struct has `size` bytes and whose headers have the ABI number `abi`. If this
-// number differs from the library's number, the struct gets only the library's number, so that no call accepts the
-// struct.
+// Writes defaults for a caller whose struct has `size` bytes and whose headers have the ABI number `abi`. If `abi`
+// differs from the library's number, the struct gets only `size` and `abi`, so that no call accepts the struct. Errors:
+// null_span, struct_size_wrong, abi_mismatch.
 template <class Struct>
 [[nodiscard]] sv::status begin(Struct* made, std::size_t size, std::uint32_t abi, Struct set) noexcept {
   if (made == nullptr) return refused(sv::errc::null_span);
@@ -163,7 +165,8 @@ template <class Element>
 }
 template <>
 inline constexpr specverify_transform blank<specverify_transform> = to_c(sv::row_transform{});
-// Returns a transform; null gives the default. Errors: invalid_argument (the order), null_span.
+// Returns a transform; null gives the default. Errors: as for `taken`; invalid_argument (the order); null_span and
+// misaligned (an array).
 [[nodiscard]] inline sv::result<sv::row_transform> from_c(const specverify_transform* given) noexcept {
   if (given == nullptr) return sv::row_transform{};
   const auto set = taken(given);

@@ -86,7 +86,7 @@ struct target_rows {
   [[nodiscard]] const sv::row_transform& transform(std::uint32_t) const noexcept { return order.transform; }
 };
 
-// Verifies the drafts. Errors: as for the token rule; output_too_small (`where` = bytes of space).
+// Verifies the drafts. Errors: as for the token rule; output_too_small (`where` = bytes needed).
 template <class Scalar>
 [[nodiscard]] sv::result<sv::verdict> verify_rows(const verify_order& order, std::span<std::byte> space) noexcept {
   const std::size_t count = order.drafts.size();
