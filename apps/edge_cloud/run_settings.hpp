@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Holds the settings that both processes must agree on. The demo passes them to its child processes on their command
-//! lines.
+//! Holds the settings of a run, for the edge and for the cloud. The demo passes them to the child processes on the
+//! command line.
 #ifndef EDGE_CLOUD_RUN_SETTINGS_HPP
 #define EDGE_CLOUD_RUN_SETTINGS_HPP
 

@@ -483,8 +483,8 @@ struct hlm_outcome {
   }
 };
 
-//! Returns, problem by problem, the solved share of a family of systems if `share` of the tokens is sent: a mixture of
-//! the two nearest members.
+//! Returns, for each problem, the solved share of a family of systems if `share` of the tokens is sent: a mixture of
+//! the two members with the nearest shares.
 [[nodiscard]] inline std::vector<double> solved_at(std::vector<const hlm_outcome*> family, double share) {
   std::sort(family.begin(), family.end(),
             [](const hlm_outcome* a, const hlm_outcome* b) { return a->upload_share() < b->upload_share(); });

@@ -2,9 +2,10 @@
 //! Records a model's results after every prefix once: the hidden state, from which the head computes identical logits,
 //! and the attention row if it was requested. Prefixes form a tree, which a file keeps between runs.
 //!
-//! File: "SVTRACE1", version, dim, probe, nodes (parent, token, state, attention length), states, attention rows,
-//!       checksum; little-endian. The probe is a hash of the model's states on a fixed text, because a file of another
-//!       model, or of the same model compiled to other arithmetic, must be rejected.
+//! File: "SVTRACE1", version, dim, probe, number of nodes; all nodes (parent, token, whether there is a state, length
+//!       of the attention row); the state and the attention row of each node; checksum. All numbers are little-endian.
+//!       The probe is a hash of the model's states on a fixed text, because a file of another model, or of the same
+//!       model compiled to other arithmetic, must be rejected.
 #ifndef SPECVERIFY_APPS_LAB_TRACE_HPP
 #define SPECVERIFY_APPS_LAB_TRACE_HPP
 

@@ -97,8 +97,8 @@ struct steps {
   double drafter = 0, target = 0, host = 0;
   std::uint64_t rounds = 0, left_out = 0;
 
-  //! Returns the time of the message. The last row of a block is drafted like the others, so the extra time is the
-  //! message.
+  //! Returns the time to encode messages. The last row of a block is drafted like the other rows, so its extra time is
+  //! the time of the message.
   [[nodiscard]] double encode() const {
     const double row = inner > 0 ? inner_rows / static_cast<double>(inner) : 0;
     return last_rows - static_cast<double>(last) * row;

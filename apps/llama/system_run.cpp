@@ -62,7 +62,7 @@ edge_cloud::token_kind kind_of(bool streams, const sv::session_output& out, std:
 //! Data that both sides of a text share.
 struct course {
   const run_settings& run;
-  const edge_cloud::chosen_system& system;  // complete
+  const edge_cloud::chosen_system& system;  // with all settings
   engine& small;
   std::span<const sv::token_id> prompt;
   const observer& show;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads a rows-1 file in place, mapped into memory. Every defect of a file is reported by name, and nothing outside
-//! the file is read. Values are checked only when they are used.
+//! the file is read. Logits are checked only when they are used.
 #ifndef SPECVERIFY_APPS_ROWS_READER_HPP
 #define SPECVERIFY_APPS_ROWS_READER_HPP
 

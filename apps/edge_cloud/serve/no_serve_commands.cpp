@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replaces serve_commands.cpp if OpenSSL is missing.
+// Replaces serve_commands.cpp if OpenSSL or spdlog is missing.
 #include "serve_commands.hpp"
 
 #include <CLI/CLI.hpp>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Adds the commands `serve` and `device`. If the program was built without OpenSSL, the commands report that.
+//! Adds the commands `serve` and `device`. If the program was built without OpenSSL or spdlog, the commands report an
+//! error.
 #ifndef EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
 #define EDGE_CLOUD_SERVE_SERVE_COMMANDS_HPP
 

@@ -406,9 +406,10 @@ template <class Scalar>
 //! Enqueues the verification of `rounds` by the token rule. `random` must have one position per round: the position of
 //! the round's first draft. `scratch` must have verify_memory_size(how, rounds) bytes, or at least
 //! verify_memory_size(rounds), aligned to 64, and no other work may use it at the same time. If there are few rounds
-//! and enough workspace, all rows.count rows are read first, with temperatures, masks and biases. Errors of the call:
-//! the errors of `make_device_batch` for rows, transform and `scratch`; size_mismatch (no rounds), null_span (drafts,
-//! offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in the verdict.
+//! and enough workspace, all rows.count rows are read first, with the temperatures, masks and biases of all rows.
+//! Errors of the call: the errors of `make_device_batch` for rows, transform and `scratch`; size_mismatch (no rounds),
+//! null_span (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in
+//! the verdict.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
                                                     const device_rounds<Scalar>& rounds,

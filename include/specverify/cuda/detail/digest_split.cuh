@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes digests if there are few rows: each row is split into parts, one per thread block. The last block to finish
-//! combines the parts.
+//! Computes digests if there are few rows: each row is split into parts, one per thread block. The last thread block of
+//! a row combines the parts.
 #ifndef SPECVERIFY_CUDA_DETAIL_DIGEST_SPLIT_CUH
 #define SPECVERIFY_CUDA_DETAIL_DIGEST_SPLIT_CUH
 

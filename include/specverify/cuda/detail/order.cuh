@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the k-th entry of the total order (integer weight descending, id ascending) and shortens lists to it, with one
-//! thread block.
+//! Finds the k-th entry of the total order (integer weight descending, id ascending) and shortens lists to the first k
+//! entries, with one thread block.
 #ifndef SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 #define SPECVERIFY_CUDA_DETAIL_ORDER_CUH
 
