@@ -71,8 +71,8 @@ struct place_counts {
   }
 };
 
-//! Returns the position of a token in a distribution whose tokens are ordered by `lean`; u in [0, 1) spreads it over
-//! the token's own probability.
+//! Returns the position of a token in [0, 1) in a distribution whose tokens are ordered by `lean`. The number u in [0,
+//! 1) chooses the position among the tokens with the same `lean`.
 double place_in(const std::vector<double>& law, const std::vector<double>& lean, std::size_t token, double u) {
   double below = 0, level = 0;
   for (std::size_t v = 0; v < law.size(); ++v) {

@@ -275,8 +275,8 @@ class virtual_pair {
   [[nodiscard]] specverify::session_time now() const {
     return static_cast<specverify::session_time>(std::max(edge_time_, cloud_time_) * 1e6);
   }
-  //! Handshakes take no time, because the papers do not count them. The prompt is sent up as text; a streamed text
-  //! comes down as text.
+  //! Returns whether a message takes no time, because the papers do not count it: a hello, or the prompt, which is sent
+  //! up as text. A streamed text, which comes down as text, takes time.
   [[nodiscard]] static bool greets(std::span<const std::byte> bytes, bool up) {
     const auto kind = specverify::kind_of(bytes);
     if (!kind) return false;

@@ -225,8 +225,9 @@ template <std::uint32_t InFlight, class Scalar>
   return digest;
 }
 
-//! Returns the least id with a row's largest logit. Value and first block must be known; the lanes of that block that
-//! have the value are read again. Every thread gets the id, and the first thread the value with the sign of a zero.
+//! Returns the least id with a row's largest logit. `block` must have this logit and the first block that contains it;
+//! the lanes of the block that have the logit are read again. Every thread gets the id. The first thread also gets the
+//! stored logit, because `block` can have a zero of the other sign.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ best_entry find_in_block(const kernel::row_source<Scalar>& row,
                                                                   const digest_place& place, const best_entry& block,
