@@ -96,8 +96,9 @@ static int run(int argc, char** argv) try {
   std::size_t prompt_lines = 16;
   CLI::Option* file =
       demo_command
-          ->add_option("--prompt-file", prompt_file,
-                       "file with one prompt per line, of which the first 16 words are used; replaces --prompt")
+          ->add_option(
+              "--prompt-file", prompt_file,
+              "file with one prompt per line; only the first 16 words of each line are used; replaces --prompt")
           ->check(CLI::ExistingFile);
   demo_command->add_option("--prompt-lines", prompt_lines, "maximum number of lines to read from the prompt file")
       ->capture_default_str()
@@ -116,8 +117,10 @@ static int run(int argc, char** argv) try {
   add_settings_options(*demo_command, demo.run.set);
   demo.run.protocol = "model";
   demo_command
-      ->add_option("--protocol", demo.run.protocol,
-                   "protocol that sends hidden states to the cloud, for methods that support several")
+      ->add_option(
+          "--protocol", demo.run.protocol,
+          "when to send hidden states, for methods that need them: `fh` with the drafts, `sh` on request, `lazy` one "
+          "per request; `model` and `round-trip` choose automatically")
       ->capture_default_str()
       ->check(CLI::IsMember({"model", "round-trip", "fh", "sh", "lazy"}));
   demo_command->add_option("--out", demo.out, "folder for the reports, the journals and the plot")
@@ -136,9 +139,10 @@ static int run(int argc, char** argv) try {
   edge_command->add_option("--prompt", edge.run.prompt, "text to continue")->capture_default_str();
   add_stop_option(*edge_command, edge.run.stop_strings);
   edge_command
-      ->add_option("--protocol", edge.run.protocol,
-                   "protocol that sends hidden states to the cloud, for methods that support several; for `lazy`, "
-                   "start the cloud with --lazy")
+      ->add_option(
+          "--protocol", edge.run.protocol,
+          "when to send hidden states, for methods that need them: `fh` with the drafts, `sh` on request, `lazy` one "
+          "per request (start the cloud with --lazy); `round-trip` chooses automatically")
       ->capture_default_str()
       ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
   add_retry_option(*edge_command, edge.run);

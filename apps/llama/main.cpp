@@ -99,7 +99,7 @@ void add_options(CLI::App& app, settings& set) {
                                   "rate of the downlink in kbit/s; default: 4000");
   app.add_option("--rtt-ms", set.run.link.round_trip_ms, "round-trip time of the link in milliseconds")
       ->capture_default_str();
-  app.add_option("--fault", set.fault, "fault to inject, which shows the error message that a user would see")
+  app.add_option("--fault", set.fault, "fault to inject, to see the error message that a user would get")
       ->check(CLI::IsMember({"none", "pair", "cloud-gone", "version", "nan", "decode"}));
 }
 

@@ -42,7 +42,7 @@ inline void add_options(CLI::App& app, record_arguments& given) {
       ->capture_default_str()
       ->check(CLI::IsMember({"f16", "f32"}));
   app.add_option("--top", given.plan.top,
-                 "number of largest logits to record per row, plus one sum of the others; 0: record all logits");
+                 "number of largest logits to record per row, and the log-sum-exp of the others; 0: record all logits");
   app.add_flag("--states", given.states,
                "also record the hidden states of both models and the attention of the drafter");
 }

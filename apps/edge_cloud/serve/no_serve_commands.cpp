@@ -15,8 +15,7 @@ serve_commands::~serve_commands() = default;
 
 void serve_commands::add_to(CLI::App& app) {
   for (const char* name : {"serve", "device"})
-    app.add_subcommand(name, "not available, because this program was built without OpenSSL and spdlog")
-        ->allow_extras();
+    app.add_subcommand(name, "not available, because this program was built without OpenSSL or spdlog")->allow_extras();
 }
 
 std::optional<int> serve_commands::run(const CLI::App& app) {

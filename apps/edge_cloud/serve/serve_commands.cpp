@@ -33,10 +33,10 @@ void limit(CLI::App& app, const char* name, Number& value, Number least, Number 
 
 void add_limits(CLI::App& app, serve_limits& limits) {
   constexpr std::uint32_t many = 1u << 20, day = 86400;
-  limit(app, "--sessions", limits.sessions, 1u, many, "maximum number of sessions of all devices together");
+  limit(app, "--sessions", limits.sessions, 1u, many, "maximum number of sessions across all devices");
   limit(app, "--sessions-of-device", limits.sessions_of_device, 1u, many, "maximum number of sessions per device");
   limit(app, "--connections", limits.connections, 1u, many,
-        "maximum number of authenticated connections of all devices together");
+        "maximum number of authenticated connections across all devices");
   limit(app, "--connections-of-device", limits.connections_of_device, 1u, many,
         "maximum number of authenticated connections per device");
   limit(app, "--half-open", limits.half_open, 1u, many, "maximum number of unauthenticated connections");
@@ -52,7 +52,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--unsent-bytes", limits.unsent_bytes, 1u << 15, 1u << 30,
         "maximum number of unsent bytes per connection");
   limit(app, "--unsent-in-all", limits.unsent_in_all, 1u << 15, 1u << 30,
-        "maximum number of unsent bytes of all connections together");
+        "maximum number of unsent bytes across all connections");
   limit(app, "--useless-frames", limits.useless_frames, 0u, many,
         "maximum number of invalid or refused frames per connection");
   limit(app, "--handshakes-of-device", limits.handshakes_of_device, 1u, many,
@@ -62,7 +62,7 @@ void add_limits(CLI::App& app, serve_limits& limits) {
   limit(app, "--draft-length", limits.draft_length, 1u, most_drafts, "maximum number of draft tokens per message");
   limit(app, "--journal-bytes", limits.journal_bytes, 1u << 10, 1u << 30, "maximum size of a session's files in bytes");
   limit(app, "--disk-bytes", limits.disk_bytes, std::uint64_t{1} << 14, std::uint64_t{1} << 50,
-        "maximum disk space of all sessions together, in bytes");
+        "maximum disk space across all sessions, in bytes");
   limit(app, "--damaged-bytes", limits.damaged_bytes, std::uint64_t{0}, std::uint64_t{1} << 50,
         "maximum disk space of damaged journals, in bytes; the oldest is deleted first");
   limit(app, "--engines", limits.engines, 1u, many, "number of key-value caches that sessions share");
@@ -83,8 +83,8 @@ void add_state(CLI::App& app, run_settings& run, std::filesystem::path& secret, 
       ->required();
   app.add_option(
       "--secret-file", secret,
-      "file with the secret key of this program, as 32 hex digits; default: the file `secret` in the state folder, "
-      "which is created with a random key");
+      "file with the secret key of this program, as 32 hex digits; default: the file `secret` in the state folder; "
+      "if that is missing, it is created with a random key");
   app.add_flag("--end-with-parent", end_with_parent, "exit when the parent process exits");
 }
 
@@ -139,7 +139,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
       ->check(whole_number());
   command
       .add_option("--device-id", device.device,
-                  "id of this device in the server's --devices; required with --device-key-file")
+                  "id of this device in the server's --devices file; required with --device-key-file")
       ->check(whole_number());
   command.add_option("--device-key-file", device.key,
                      "file with the key of this device, as 64 hex digits; used if there is no --tls-certificate");
@@ -148,7 +148,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
                   "seconds after which the device exits if it gets no valid answer from the server")
       ->capture_default_str()
       ->check(CLI::Range(1u, 365u * 86'400u));
-  command.add_option("--pad-to", run.pad_to, "pad drafts and answers to a multiple of this many bytes; 1: no padding")
+  command.add_option("--pad-to", run.pad_to, "pad messages to a multiple of this many bytes; 1: no padding")
       ->capture_default_str()
       ->check(CLI::Range(1u, 4096u));
   command.add_option("--tls-name", device.server_name,
@@ -157,7 +157,7 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
                    "delay and drop messages as a slow link does; --up-kbit, --rtt-ms and so on set its properties");
   add_link_options(command, run.link);
   add_tls(command, device.tls, "--tls-ca",
-          "PEM file with the certificate of the authority that signs the server's; required for TLS");
+          "PEM file with the certificate of the authority that signs the server's certificate; required for TLS");
 }
 
 }  // namespace
