@@ -295,7 +295,8 @@ class c_host {
     options.transform = wrong(wrong_options) ? transform() : nullptr;
     scribble(options,
              {offsetof(specverify_edge_options, transform), offsetof(specverify_edge_options, stop_tokens),
-              offsetof(specverify_edge_options, stop_count), offsetof(specverify_edge_options, max_text_length)});
+              offsetof(specverify_edge_options, stop_count), offsetof(specverify_edge_options, max_text_length),
+              offsetof(specverify_edge_options, prior)});
     return made(specverify_edge_create, options);
   }
   specverify_cloud* make_cloud() {
@@ -307,7 +308,8 @@ class c_host {
     options.stop_tokens = array_or_none(stops), options.stop_count = stops.size();
     options.transform = wrong(wrong_options) ? transform() : nullptr;
     scribble(options, {offsetof(specverify_cloud_options, transform), offsetof(specverify_cloud_options, stop_tokens),
-                       offsetof(specverify_cloud_options, stop_count)});
+                       offsetof(specverify_cloud_options, stop_count), offsetof(specverify_cloud_options, priors),
+                       offsetof(specverify_cloud_options, prior_count)});
     return made(specverify_cloud_create, options);
   }
   void start() {

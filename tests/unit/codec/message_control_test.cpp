@@ -283,7 +283,8 @@ TEST_CASE("hello: shared noise travels as a field that a reader must know") {
     hello.noise = kind;
     CHECK(encode_hello(hello, out).error() == wrong);  // the field states another kind
     hello.fields = of_engine.bytes();
-    REQUIRE(into(read, decode_hello(encoded(hello))).ok());
+    const auto of_kind = encoded(hello);  // the fields of `read` are in these bytes
+    REQUIRE(into(read, decode_hello(of_kind)).ok());
     CHECK(noise_of(read) == coupling_noise{kind, 0x0102030405060708u});
     hello.fields = fields.bytes();
   }
