@@ -293,10 +293,9 @@ class c_host {
     const std::vector<std::int32_t> stops = (mistakes_ & wrong_options) != 0 ? tokens(3) : std::vector<std::int32_t>{};
     options.stop_tokens = array_or_none(stops), options.stop_count = stops.size();
     options.transform = wrong(wrong_options) ? transform() : nullptr;
-    scribble(options,
-             {offsetof(specverify_edge_options, transform), offsetof(specverify_edge_options, stop_tokens),
-              offsetof(specverify_edge_options, stop_count), offsetof(specverify_edge_options, max_text_length),
-              offsetof(specverify_edge_options, prior)});
+    scribble(options, {offsetof(specverify_edge_options, transform), offsetof(specverify_edge_options, stop_tokens),
+                       offsetof(specverify_edge_options, stop_count),
+                       offsetof(specverify_edge_options, max_text_length), offsetof(specverify_edge_options, prior)});
     return made(specverify_edge_create, options);
   }
   specverify_cloud* make_cloud() {
