@@ -22,7 +22,8 @@ struct record_arguments {
 };
 
 inline void add_options(CLI::App& app, record_arguments& given) {
-  app.add_option("PROMPT", given.prompts, "prompt of a text; repeatable: the texts use the prompts in turn")
+  app.add_option("PROMPT", given.prompts,
+                 "prompt from which to generate text; repeatable: each new text uses the next prompt")
       ->required();
   app.add_option("-o,--out", given.file, "output file, in the format rows-1")->required();
   app.add_option("-n,--rows", given.plan.rows, "number of rows (one text position each) to record per model")
@@ -41,8 +42,9 @@ inline void add_options(CLI::App& app, record_arguments& given) {
   app.add_option("--logits", given.logits, "number format of the recorded logits")
       ->capture_default_str()
       ->check(CLI::IsMember({"f16", "f32"}));
-  app.add_option("--top", given.plan.top,
-                 "number of largest logits to record per row, and the log-sum-exp of the others; 0: record all logits");
+  app.add_option(
+      "--top", given.plan.top,
+      "record only this many of the largest logits per row, plus the log-sum-exp of the others; 0: all logits");
   app.add_flag("--states", given.states,
                "also record the hidden states of both models and the attention of the drafter");
 }
