@@ -75,11 +75,15 @@ inline prior_content random_prior(std::mt19937_64& random, std::uint32_t vocab_s
   return made;
 }
 
+inline std::size_t below(std::mt19937_64& random, std::size_t limit) {
+  return static_cast<std::size_t>(random() % limit);
+}
+
 inline std::vector<token_id> random_text(std::mt19937_64& random, std::uint32_t vocab_size, std::size_t size) {
   std::vector<token_id> text;
   while (text.size() < size) {
     const bool repeats = text.size() > 4 && random() % 2 == 0;
-    const std::size_t from = repeats ? random() % text.size() : 0;
+    const std::size_t from = repeats ? below(random, text.size()) : 0;
     for (std::size_t i = 0; i < 3 && text.size() < size; ++i)
       text.push_back(repeats ? text[(from + i) % text.size()] : static_cast<token_id>(random() % vocab_size));
   }

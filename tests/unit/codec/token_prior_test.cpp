@@ -78,7 +78,7 @@ TEST_CASE("token prior: the parts of all ids are the weights of the page, in ord
     const auto vocab_size = static_cast<std::uint32_t>(1 + random() % 40);
     const prior_content content = random_prior(random, vocab_size);
     const prior_table table = read_prior(content);
-    const std::vector<token_id> text = random_text(random, vocab_size, run % 10 == 0 ? 1500 : random() % 60);
+    const std::vector<token_id> text = random_text(random, vocab_size, run % 10 == 0 ? 1500 : below(random, 60));
     const token_prior prior(table, text);
     const std::vector<std::uint64_t> weights = weights_of(content, text);
     std::uint64_t first = 0;
@@ -103,8 +103,8 @@ TEST_CASE("token prior: ids come back, in the bits that their weights say, and n
     const auto vocab_size = static_cast<std::uint32_t>(1 + random() % 300);
     const prior_content content = random_prior(random, vocab_size);
     const prior_table table = read_prior(content);
-    const std::vector<token_id> text = random_text(random, vocab_size, 1 + random() % 80);
-    const std::size_t first = random() % (text.size() + 1);
+    const std::vector<token_id> text = random_text(random, vocab_size, 1 + below(random, 80));
+    const std::size_t first = below(random, text.size() + 1);
     std::vector<std::byte> bytes(4 * text.size() + 8);
     range_encoder coder(bytes);
     REQUIRE(encode_ids(coder, table, text, first).ok());
@@ -163,9 +163,9 @@ TEST_CASE("token prior: any bytes decode to ids below V or fail, and what does n
   for (int run = 0; run < 4000; ++run) {
     const auto vocab_size = static_cast<std::uint32_t>(1 + random() % 50);
     const prior_table table = read_prior(random_prior(random, vocab_size));
-    std::vector<std::byte> bytes(random() % 6);
+    std::vector<std::byte> bytes(below(random, 6));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 4 == 0 ? 0xff : random() & 0xff);
-    std::vector<token_id> text(random() % 100);
+    std::vector<token_id> text(below(random, 100));
     range_decoder decoder(bytes);
     REQUIRE(decode_ids(decoder, table, text, 0).ok());
     for (const token_id id : text) REQUIRE((id >= 0 && static_cast<std::uint32_t>(id) < vocab_size));
