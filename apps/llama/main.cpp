@@ -9,6 +9,7 @@
 #include "edge_cloud/stop_option.hpp"
 #include "edge_cloud/system_options.hpp"
 #include "edge_cloud/table.hpp"
+#include "model_pair.hpp"
 #include "system_run.hpp"
 
 #include <cstdio>
@@ -57,10 +58,7 @@ specverify::llama_cpp::inside_parts parts_for(const std::vector<std::string>& sy
 }
 
 void add_options(CLI::App& app, settings& set) {
-  app.add_option("--edge-model", set.edge_model, "GGUF file of the drafter (the small model)")->required();
-  app.add_option("--cloud-model", set.cloud_model,
-                 "GGUF file of the target (the large model), which must have the same vocabulary")
-      ->required();
+  add_model_options(app, set);
   app.add_option("--prompt", set.prompt, "question to answer; the program inserts it into the target's chat template")
       ->capture_default_str();
   app.add_flag("--raw", set.raw, "use the prompt as it is, without a chat template");
@@ -85,9 +83,6 @@ void add_options(CLI::App& app, settings& set) {
   app.add_option("--context", set.context, "context size of each model, in tokens")
       ->capture_default_str()
       ->check(CLI::Range(256, 1 << 20));
-  app.add_option("--threads", set.threads, "number of threads per model")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 256));
   app.add_option("--out", set.out, "folder for the plot")->required();
   app.add_option(
       "--salt", set.run.salt,

@@ -5,6 +5,7 @@
 #include "../rows/record_arguments.hpp"
 #include "../standard_output.hpp"
 #include "chat.hpp"
+#include "model_pair.hpp"
 
 namespace {
 
@@ -18,26 +19,17 @@ struct arguments : recorded::record_arguments {
 };
 
 void add_own_options(CLI::App& app, arguments& given) {
-  app.add_option("--edge-model", given.edge_model, "GGUF file of the drafter (the small model)")->required();
-  app.add_option("--cloud-model", given.cloud_model,
-                 "GGUF file of the target (the large model), which must have the same vocabulary")
-      ->required();
+  add_model_options(app, given);
   app.add_flag("--raw", given.raw, "use the prompts as they are, without a chat template");
   app.add_option("--context", given.context, "maximum number of tokens per text, including the prompt")
       ->capture_default_str()
       ->check(CLI::Range(16, 1 << 20));
-  app.add_option("--threads", given.threads, "number of threads per model")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 256));
 }
-
-std::string name_of(const std::string& file) { return std::filesystem::path(file).stem().string(); }
 
 void record(arguments& given) {
   engine target(given.cloud_model, given.context, given.threads, {.hidden = given.states, .attention = false});
   engine drafter(given.edge_model, given.context, given.threads, {.hidden = given.states, .attention = given.states});
-  if (!(target.fingerprint() == drafter.fingerprint()) || target.vocab_size() != drafter.vocab_size())
-    throw failure_of({specverify::errc::fingerprint_mismatch, specverify::part::host, 0}, {});
+  check_pair(target, drafter);
   recorded::settle(given, {.model = name_of(given.cloud_model) + ", " + name_of(given.edge_model),
                            .sha256_p = recorded::hash_of(given.cloud_model),
                            .sha256_q = recorded::hash_of(given.edge_model),
@@ -57,25 +49,15 @@ void record(arguments& given) {
 
 }  // namespace
 
-static int run(int argc, char** argv) try {
+static int run(int argc, char** argv) {
   arguments given;
   CLI::App app{"Records the rows of logits of two GGUF models that read the same text (docs/rows.md)."};
   add_own_options(app, given);
   recorded::add_options(app, given);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
-  record(given);
-  return 0;
-} catch (const llama_pair::failure& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return static_cast<int>(error.code);
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "llama_rows: %s\n", error.what());
-  return 2;
+  return llama_pair::run_quietly("llama_rows", app, argc, argv, [&] {
+    record(given);
+    return 0;
+  });
 }
 
 int main(int argc, char** argv) {

@@ -8,6 +8,7 @@
 #include "../standard_output.hpp"
 #include "chat.hpp"
 #include "draw_texts.hpp"
+#include "model_pair.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -33,16 +34,10 @@ constexpr recorded::uplink_goal goals[] = {
     {false, 4, 20.5, 0}, {false, 8, 18.5, 0}, {true, 4, 15.7, 0}, {true, 8, 13.7, 0}};
 
 void add_own_options(CLI::App& app, arguments& given) {
-  app.add_option("--edge-model", given.edge_model, "GGUF file of the drafter (the small model)")->required();
-  app.add_option("--cloud-model", given.cloud_model,
-                 "GGUF file of the target (the large model), which must have the same vocabulary")
-      ->required();
+  add_model_options(app, given);
   app.add_option("--prompts", given.prompts, "file with a prompt per line; the texts use the prompts in turn")
       ->capture_default_str();
   app.add_flag("--raw", given.raw, "use the prompts as they are, without a chat template");
-  app.add_option("--threads", given.threads, "number of threads per model")
-      ->capture_default_str()
-      ->check(CLI::Range(1, 256));
   app.add_option("--prior", given.prior,
                  "file with the token-id table for the result lines marked `with table`. If there is no such file, the "
                  "program makes the table from texts of the target, and writes it there; default: "
@@ -123,9 +118,7 @@ void print_share(std::vector<recorded::round_time> rounds) {
 int measure(arguments& given) {
   engine target(given.cloud_model, given.context, given.threads),
       drafter(given.edge_model, given.context, given.threads);
-  if (!(target.fingerprint() == drafter.fingerprint()) || target.vocab_size() != drafter.vocab_size())
-    throw failure_of({specverify::errc::fingerprint_mismatch, specverify::part::host, 0}, {});
-  const auto name_of = [](const std::string& file) { return std::filesystem::path(file).stem().string(); };
+  check_pair(target, drafter);
   const std::string name = name_of(given.cloud_model), other = name_of(given.edge_model);
   std::printf("target %s, drafter %s\n", name.c_str(), other.c_str());
   if (given.prior.empty()) given.prior = "build/llama/" + name + ".prior";
@@ -148,25 +141,13 @@ int measure(arguments& given) {
 
 }  // namespace
 
-static int run(int argc, char** argv) try {
+static int run(int argc, char** argv) {
   arguments given;
   given.texts = 20;
   CLI::App app{"Measures how many bits a session of two GGUF models sends on the uplink (docs/choosing.md)."};
   add_own_options(app, given);
   recorded::add_options(app, given);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  llama_log_set([](ggml_log_level, const char*, void*) {}, nullptr);
-  return measure(given);
-} catch (const llama_pair::failure& error) {
-  std::fprintf(stderr, "%s\n", error.what());
-  return static_cast<int>(error.code);
-} catch (const std::exception& error) {
-  std::fprintf(stderr, "llama_uplink: %s\n", error.what());
-  return 2;
+  return llama_pair::run_quietly("llama_uplink", app, argc, argv, [&] { return measure(given); });
 }
 
 int main(int argc, char** argv) {
