@@ -64,9 +64,7 @@ specverify_status cloud_create(const specverify_cloud_options* options, const sp
   if (serves != nullptr) {
     const auto shape = shape_of(serves, set->vocab_size);
     if (!shape) return to_c(shape.error());
-    sv::wire_format format = shape->format;
-    if (set->prior_count > 0 && format.format == sv::law_format::token_only) format.ids = sv::id_code::prior;
-    limits = sv::larger(limits, sv::cloud_session::limits_for(format, its_options->text_chunk));
+    limits = sv::cloud_session::limits_for(shape->format, *its_options);
   }
   const auto set_limit = [](std::uint32_t& limit, std::uint32_t given) { limit = given != 0 ? given : limit; };
   set_limit(limits.max_draft_length, set->max_draft_length);

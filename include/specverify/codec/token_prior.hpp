@@ -50,10 +50,12 @@ class token_prior {
     const std::span<const prior_follower> two =
         size > 1 ? table.after(text[size - 2], last) : std::span<const prior_follower>{};
     const places seen(text);
-    unsigned sources = one.empty() ? 0u : 1u;
-    if (!two.empty()) sources |= 2u;
-    if (seen.after_one > 0) sources |= 4u;
-    if (seen.after_two > 0) sources |= 8u;
+    const auto only = [](prior_source source, bool applies) {
+      return applies ? 1u << static_cast<unsigned>(source) : 0u;
+    };
+    const unsigned sources = only(prior_source::after_one, !one.empty()) | only(prior_source::after_two, !two.empty()) |
+                             only(prior_source::seen_one, seen.after_one > 0) |
+                             only(prior_source::seen_two, seen.after_two > 0);
     const std::uint32_t each_one = seen.share(table.added(sources, prior_source::seen_one), seen.after_one),
                         each_two = seen.share(table.added(sources, prior_source::seen_two), seen.after_two);
     std::array<entry, max_prior_places> found;

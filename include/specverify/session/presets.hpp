@@ -101,9 +101,7 @@ template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {
   cloud_options made = options;
-  wire_format format = system.format_for(options.vocab_size);
-  if (!options.priors.empty() && format.format == law_format::token_only) format.ids = id_code::prior;
-  made.limits = larger(options.limits, cloud_session::limits_for(format, options.text_chunk));
+  made.limits = cloud_session::limits_for(system.format_for(options.vocab_size), options);
   return make_cloud(made);
 }
 

@@ -181,6 +181,11 @@ SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& format
   return made;
 }
 
+SPECVERIFY_BODY cloud_limits cloud_session::limits_for(wire_format format, const cloud_options& options) noexcept {
+  if (!options.priors.empty() && format.format == law_format::token_only) format.ids = id_code::prior;
+  return larger(options.limits, limits_for(format, options.text_chunk));
+}
+
 SPECVERIFY_NAMESPACE_END
 #include <specverify/core/foreign_macros_on.def>
 
