@@ -57,6 +57,27 @@ void replay_corpus(const std::string& target, const std::vector<std::string>& se
   }
 }
 
+struct replayed_files {
+  std::size_t files = 0;    //!< inputs of the corpus
+  std::size_t read = 0;     //!< of them, files that were read
+  std::size_t refused = 0;  //!< changed copies that were not read
+};
+
+//! Replays the corpus of a reader. `reads(bytes)` returns whether the bytes are such a file.
+template <class Reads>
+replayed_files replay_files(const std::string& target, const std::vector<std::string>& seeds, const Reads& reads,
+                            int copies = 500) {
+  replayed_files seen;
+  replay_corpus(
+      target, seeds,
+      [&](std::span<const std::byte> bytes) {
+        ++seen.files;
+        seen.read += reads(bytes) ? 1u : 0u;
+      },
+      [&](std::span<const std::byte> bytes) { seen.refused += reads(bytes) ? 0u : 1u; }, copies);
+  return seen;
+}
+
 }  // namespace specverify_fuzz
 
 using namespace specverify;
@@ -206,15 +227,8 @@ TEST_CASE("T29 fuzz replay: weight files of a window network") {
   const std::vector<std::string> seeds{"\x01", std::string("\x01\x50\0\0\0\x22", 6),
                                        std::string("\x81\x50\0\0\0\x22", 6), std::string("\x81\xff\xff\0\x7f\x22", 6),
                                        std::string("\x80SVDQN01", 8)};
-  std::size_t files = 0, read = 0, refused = 0;
-  specverify_fuzz::replay_corpus(
-      "dqn_file", seeds,
-      [&](std::span<const std::byte> bytes) {
-        ++files;
-        read += specverify_fuzz::dqn_file_input(bytes) ? 1u : 0u;
-      },
-      [&](std::span<const std::byte> bytes) { refused += specverify_fuzz::dqn_file_input(bytes) ? 0u : 1u; },
-      100);  // each is a file of 207 kB
+  const auto [files, read, refused] = specverify_fuzz::replay_files("dqn_file", seeds, specverify_fuzz::dqn_file_input,
+                                                                    100);  // each is a file of 207 kB
   CHECK(read >= 2);
   CHECK(refused > 10 * files);
 }
@@ -227,14 +241,8 @@ TEST_CASE("T29 fuzz replay: safetensors files of a model") {
                                       R"("b":{"dtype":"F32","shape":[3],"data_offsets":[4,16]},)"
                                       R"("a":{"dtype":"F16","shape":[1,2,1],"data_offsets":[0,4]}})",
                                       16)};
-  std::size_t files = 0, read = 0, refused = 0;
-  specverify_fuzz::replay_corpus(
-      "model_file", seeds,
-      [&](std::span<const std::byte> bytes) {
-        ++files;
-        read += specverify_fuzz::model_file_input(bytes) ? 1u : 0u;
-      },
-      [&](std::span<const std::byte> bytes) { refused += specverify_fuzz::model_file_input(bytes) ? 0u : 1u; });
+  const auto [files, read, refused] =
+      specverify_fuzz::replay_files("model_file", seeds, specverify_fuzz::model_file_input);
   CHECK(read >= 2);
   CHECK(refused > 100 * files);
 }
@@ -261,14 +269,8 @@ std::vector<std::string> rows_seeds() {
 }  // namespace
 
 TEST_CASE("T29 fuzz replay: files of recorded rows") {
-  std::size_t files = 0, read = 0, refused = 0;
-  specverify_fuzz::replay_corpus(
-      "rows_file", rows_seeds(),
-      [&](std::span<const std::byte> bytes) {
-        ++files;
-        read += specverify_fuzz::rows_file_input(bytes) ? 1u : 0u;
-      },
-      [&](std::span<const std::byte> bytes) { refused += specverify_fuzz::rows_file_input(bytes) ? 0u : 1u; });
+  const auto [files, read, refused] =
+      specverify_fuzz::replay_files("rows_file", rows_seeds(), specverify_fuzz::rows_file_input);
   CHECK(read >= 2);
   CHECK(refused > 100 * files);
 }

@@ -39,7 +39,7 @@ class engine_text {
   //! another text calls this function.
   //! Errors: the errors of engine::feed.
   [[nodiscard]] specverify::status feed(std::uint32_t rows, std::uint64_t now, engine*& fed);
-  //! Releases the cache. To be called if nothing is fed for now.
+  //! Releases the cache for other texts. Call this function if this text feeds nothing for now.
   void release();
 
  private:
