@@ -48,7 +48,7 @@ enum llama_flash_attn_type {
 enum llama_pooling_type { LLAMA_POOLING_TYPE_UNSPECIFIED = -1, LLAMA_POOLING_TYPE_NONE = 0 };
 struct llama_model_params {};
 struct llama_context_params {
-  std::uint32_t n_ctx = 0, n_batch = 0, n_ubatch = 0;
+  std::uint32_t n_ctx = 0, n_batch = 0, n_ubatch = 0, n_seq_max = 1;
   std::int32_t n_threads = 0, n_threads_batch = 0;
   llama_flash_attn_type flash_attn_type = LLAMA_FLASH_ATTN_TYPE_AUTO;
   ggml_backend_sched_eval_callback cb_eval = nullptr;

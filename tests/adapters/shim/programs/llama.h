@@ -23,6 +23,8 @@ llama_sampler* llama_sampler_init_penalties(std::int32_t n_vocab, std::int32_t p
 std::int32_t llama_model_n_embd(const llama_model* model);
 float* llama_get_embeddings_ith(llama_context* context, std::int32_t i);
 llama_batch llama_batch_get_one(llama_token* tokens, std::int32_t n_tokens);
+llama_batch llama_batch_init(std::int32_t n_tokens, std::int32_t embd, std::int32_t n_seq_max);
+void llama_batch_free(llama_batch batch);
 
 enum llama_ftype { LLAMA_FTYPE_MOSTLY_Q2_K = 10 };
 struct llama_model_quantize_params {
