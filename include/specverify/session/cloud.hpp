@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the cloud's half of a session: receives drafts, requests rows of the target model, verifies the drafts
+//! Implements the cloud's half of a session. The cloud receives drafts, verifies them with rows of the target model,
 //! and sends verdicts.
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); semantic verdicts
-//!             with hidden states, sent with the drafts or on request: WISV (2604.17701).
-//! Guarantees: a round is decided only once, because the verdict is in the journal before the cloud sends it. If the
-//!             verdict does not reach the edge, the cloud sends the committed tokens as text after the next handshake.
-//!             The uniforms (random numbers) are a function of (secret, session id, salt, position, round). No heap
-//!             allocation after `make_cloud`; noexcept. The statistics count unused messages, too.
+//!             with hidden states: WISV (2604.17701).
+//! Guarantees: each round is decided once. The journal records the verdict before the cloud sends it, and a lost
+//!             verdict is sent again as text. The random numbers are a function of (secret, session id, salt, position,
+//!             round). No heap allocation after `make_cloud`; noexcept.
 //! Deviates:   nothing.
 //! Cost:       O(limits of the options); only `make_cloud` allocates.
 //! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_test.cpp,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Declares `cloud_session`, the class of the cloud's half of a session, without the function bodies.
+//! Declares `cloud_session`, the class of the cloud's half of a session.
 //!
-//! Use it when code only passes a session to other code. Code that calls a session must include session/cloud.hpp,
-//! which adds the bodies.
+//! Include it in code that only passes a session on. Code that calls a session must include session/cloud.hpp, which
+//! contains the function bodies.
 //! Cost: O(bytes) per message, O(drafts * V) per verdict; only `make_cloud` allocates.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/cloud_session_test.cpp
 #ifndef SPECVERIFY_SESSION_CLOUD_SESSION_HPP
@@ -26,9 +26,9 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The cloud's half of a session; `make_cloud` makes it. While outputs wait, each input function except `restore` and
-//! `disconnect` returns `busy`; otherwise the returned status shows whether the input was used. If a session fails, it
-//! also emits `failed` and sends the edge a refusal.
+//! The cloud's half of a session, made by `make_cloud`. Take all outputs after each input; until then, every input
+//! except `restore` and `disconnect` returns `busy`. A session that fails also emits `failed` and sends the edge a
+//! refusal.
 class cloud_session : public detail::endpoint {
  public:
   //! Returns the smallest limits for sessions in this format, with up to `text_chunk` tokens per text message.
@@ -41,47 +41,48 @@ class cloud_session : public detail::endpoint {
 
   // Inputs.
 
-  //! Continues from a journal. The result contains the end of the last whole record; the host must truncate the file
-  //! there before it appends. If there is no journal, do not call this function: a new cloud already waits for a hello.
-  //! O(bytes of the journal).
-  //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (a different layout),
-  //! journal_corrupt (also if no messages can lead to this state), options_disagree (at_journal: not a cloud's
-  //! journal), output_too_small (the text is longer than max_text_length), errors of a hello that different options can
-  //! fix (vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak), unverified_text (`required` is
-  //! unconditional, but the edge supplied some of the text), unexpected_message (the session has already begun).
+  //! Continues from a journal. The host must truncate the file to the returned length before it appends. A new session
+  //! has no journal and needs no call, because it already waits for a hello. O(bytes of the journal).
+  //! Errors:
+  //! - unknown_session: the journal is empty. truncated: it has no whole record.
+  //! - unsupported: the journal has a different layout.
+  //! - journal_corrupt: the journal is damaged, or no messages can lead to this state.
+  //! - options_disagree (at_journal): the journal is not a cloud's.
+  //! - output_too_small: the text is longer than max_text_length.
+  //! - vocabulary_mismatch, fingerprint_mismatch, beyond_limit, guarantee_too_weak: the options reject the journal's
+  //!   session.
+  //! - unverified_text: `required` is unconditional, but the edge supplied some of the text.
+  //! - unexpected_message: the session has already begun.
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal) noexcept;
-  //! Takes a message. Returns ok if the message was used. Otherwise the error is the reason: for example, the refusal
-  //! of a hello, no_handshake (the cloud asks the edge for a hello), checksum_mismatch (a new handshake must follow),
+  //! Takes a message. Returns ok if the session used it. Otherwise returns the reason, for example checksum_mismatch (a
+  //! new handshake must follow), no_handshake (the cloud asks for a hello), the reason for a refused hello,
   //! refused_by_peer (the edge has failed, but may connect again after a restart), session_closed (the session failed
-  //! earlier), or the reason why the session now fails.
+  //! earlier), or the reason why the session fails now.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
-  //! Reports that the connection of the last hello was lost. Until the next hello, the session sends nothing and
-  //! continues no stream. The call is optional. A host must not call it for a connection that a later hello has
-  //! replaced.
+  //! Reports that the connection of the last hello was lost, so the session sends nothing until the next hello. The
+  //! call is optional. Do not call it for a connection that a later hello has replaced.
   void disconnect() noexcept { leave_connection(); }
-  //! Takes the rows that `evaluate` requested: rows(i) is the row of the i-th of the last `rows` tokens, and
-  //! rows.transform(i) is the transform of this row. `rows` may have a member failed(), which returns the error if a
-  //! row or a transform is not available. If the edge's host has ended the text in the meantime, the rows are dropped
-  //! and the call returns ok. O(rows * V).
-  //! Errors: unexpected_message (no rows are wanted). After any other error the session has failed and the edge
-  //! receives a refusal: row_size_mismatch (`where` = entries of the row, which must be vocab_size without padding),
-  //! beyond_limit (at_truncation: a transform takes more workspace than the options' transform), the error of
-  //! rows.failed(), errors of the rule.
+  //! Takes the rows that `evaluate` requested: rows(i) belongs to the i-th of the last `rows` tokens, and
+  //! rows.transform(i) is its transform. `rows` may have a member failed(), which returns the engine's error. If the
+  //! edge's host has ended the text, the rows are ignored and the call returns ok. O(rows * V).
+  //! Errors: unexpected_message (no rows are wanted). Any other error ends the session and sends a refusal:
+  //! - row_size_mismatch: `where` is the number of entries, which must be vocab_size without padding.
+  //! - beyond_limit (at_truncation): a transform takes more workspace than the options' transform.
+  //! - the error of rows.failed(), or an error of the rule.
   template <execution_policy Policy, row_provider Rows>
   [[nodiscard]] status supply_rows(Policy policy, const Rows& rows, session_time now) noexcept;
-  //! Takes tokens in place of the rows that `evaluate` requested, from an engine that samples by itself: ids[i] is the
-  //! engine's token after the i-th of the last `rows` tokens. Only for the greedy rule, with or without shared noise.
-  //! The session commits these tokens as it commits the tokens that the rule picks from rows. So with shared noise the
-  //! engine must sample with `noise()`. If the edge's host has ended the text in the meantime, the ids are dropped and
-  //! the call returns ok. O(ids).
+  //! Takes tokens instead of rows, from an engine that samples by itself: ids[i] is the engine's token after the i-th
+  //! of the last `rows` tokens. Only the greedy rule allows this. With shared noise, the engine must sample with
+  //! `noise()`. If the edge's host has ended the text, the ids are ignored and the call returns ok. O(ids).
   //! Errors: unexpected_message (no rows are wanted). After any other error the session still waits for rows or ids:
-  //! rows_required (a different rule), size_mismatch (`where` = ids; `wanted_rows` are needed), token_out_of_range
-  //! (`where` = the first i with ids[i] outside [0, vocab_size)).
+  //! - rows_required: the session has a different rule.
+  //! - size_mismatch: `where` is the number of ids, which must be `wanted_rows()`.
+  //! - token_out_of_range: `where` is the first i with ids[i] outside [0, vocab_size).
   [[nodiscard]] status supply_tokens(std::span<const token_id> ids, session_time now) noexcept;
   //! Takes the scores that `score` requested: one in [0, 1] per draft in `positions`, in ascending order. If the edge's
-  //! host has ended the text in the meantime, the scores are dropped and the call returns ok.
-  //! Errors: unexpected_message (no scores are wanted), size_mismatch (a different number of scores; may be called
-  //! again), invalid_argument (a score is outside [0, 1]; the session has failed).
+  //! host has ended the text, the scores are ignored and the call returns ok.
+  //! Errors: unexpected_message (no scores are wanted), size_mismatch (a different number of scores; call again),
+  //! invalid_argument (a score is outside [0, 1]; the session has failed).
   [[nodiscard]] status supply_scores(std::span<const double> scores, session_time now) noexcept;
   //! Reports that the engine cannot continue; the edge receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
@@ -116,9 +117,8 @@ class cloud_session : public detail::endpoint {
   //! Returns the position of the open round's first draft. Bit 0 of `positions` in the output `score` is the draft
   //! there.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }
-  //! Returns the temperature and truncation that the edge's hello requests. The session does not apply them: the text
-  //! follows the distribution of the rows under the transform that the host supplies with the rows. The host should
-  //! supply the requested transform with each row, or call `engine_failed` with invalid_temperature or
+  //! Returns the temperature and truncation that the edge requests. The session does not apply them, so the host should
+  //! supply this transform with each row. A host that cannot must call `engine_failed` with invalid_temperature or
   //! invalid_truncation.
   [[nodiscard]] row_transform transform() const noexcept { return detail::transform_of(terms_); }
 
@@ -229,12 +229,13 @@ class cloud_session : public detail::endpoint {
   const prior_table* prior_ = nullptr;  // table that codes the ids of this connection; nullptr: plain ids
 };
 
-//! Makes a cloud.
-//! Errors: vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing; invalid_temperature and
-//! invalid_truncation (at_transform); invalid_argument (`where` = cloud_options::at_*): an option is outside its range,
-//! or max_message_bytes is too small for a text message, or for the maximum of skipped ids or hidden states;
-//! vocabulary_mismatch (at_priors); out_of_memory. Buffers whose size is an option use only address space until they
-//! are written.
+//! Makes a cloud. Large buffers reserve address space; they use memory only when they are written.
+//! Errors:
+//! - vocab_size_missing, vocabulary_too_large, secret_missing, salt_missing.
+//! - invalid_temperature, invalid_truncation (at_transform).
+//! - invalid_argument: the option cloud_options::at_* in `where` is out of range, or max_message_bytes cannot hold a
+//!   text message, the maximum of skipped ids, or a hidden state.
+//! - vocabulary_mismatch (at_priors), out_of_memory.
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options);
 
 SPECVERIFY_NAMESPACE_END

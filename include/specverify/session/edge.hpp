@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Implements the edge's half of a session: draws draft tokens, sends them to the cloud, and commits tokens according
-//! to the cloud's verdicts. An edge is a pure state machine: no I/O, no clock, no threads.
+//! Implements the edge's half of a session. The edge draws draft tokens, sends them to the cloud, and commits tokens
+//! according to the cloud's verdicts. It is a pure state machine: no I/O, no clock, no threads.
 //!
-//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942), states after a
-//!             rejection as in docs/session/variants.md. Tokens committed by the edge on its own: arXiv 2505.11788
-//!             (U-HLM, CU-HLM), 2508.12590. Hidden states on request: 2604.17701 (WISV).
-//! Symbols:    L = number of drafts in a round; T = number of accepted drafts.
-//! Guarantees: lost connections and restarts do not change the text, if the models return the same rows again. No heap
-//!             allocation after `make_edge`; noexcept. The statistics count unused messages, too. On each connection,
-//!             messages must arrive in order and undamaged. If the transport cannot guarantee this, use delivery/.
-//! Deviates:   after a round, the sparsifier resumes from states[min(T + 1, L)], where states[i] is the sparsifier's
-//!             state after i drafts. If a bonus token follows and the window refused a further distribution, the
-//!             sparsifier can resume from the state after this distribution.
+//! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); skipped tokens:
+//!             U-HLM, CU-HLM (2505.11788) and 2508.12590; hidden states on request: WISV (2604.17701).
+//! Symbols:    L = drafts in a round; T = accepted drafts.
+//! Guarantees: lost connections and restarts do not change the text, if the models return the same rows again. Messages
+//!             of one connection must arrive in order and undamaged; otherwise use delivery/. No heap allocation after
+//!             `make_edge`; noexcept.
+//! Deviates:   after a round, the sparsifier resumes from its state after min(T + 1, L) drafts. However, if a bonus
+//!             token follows and the window refused one more distribution, the sparsifier may resume from the state
+//!             after that distribution.
 //! Cost:       O(limits of the options); only `make_edge` allocates.
-//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
+//! See:        docs/algorithms/session.md, docs/session.md, docs/session/variants.md, tests/unit/session/edge_test.cpp,
 //!             tests/session/fault_test.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP
@@ -28,17 +27,20 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Makes an edge from parts: a sparsifier (or a std::optional of one), a window and a skip policy, each at most once,
-//! in any order. The defaults are `top_k`, `fixed_window` (the same plan every round) and `always_send`. The sparsifier
-//! sets K, the window sets L and the resolution l, and the options set the kind of distribution; `format_of` returns
-//! the resulting format. Kinds that list no support (dense_lattice, fp16_row, token_only) take no sparsifier.
-//! Errors: vocab_size_missing, vocabulary_too_large, secret_missing; errors of `check(wire_format)`;
-//! invalid_temperature and invalid_truncation (at_transform); invalid_argument (at_*: an option is outside its range;
-//! at_max_skipped: a skip policy needs room for skipped tokens, but attachments.max_skipped is 0); vocabulary_mismatch
-//! (at_prior); unsupported (at_format: token_and_count, because the edge would have to draw from the residual;
-//! at_draw_from_row: the format is not top_k_tail); errors of a part's `check`; options_disagree (at_sparsifier: a
-//! sparsifier for a format that lists no support); out_of_memory. Buffers whose size is an option use only address
-//! space until they are written. If copying a part throws, the exception passes through and all memory is released.
+//! Makes an edge from parts: a sparsifier (or a std::optional of one), a window and a skip policy, in any order.
+//! Without a part, the edge uses `top_k`, `fixed_window` (the same plan every round) or `always_send`. The sparsifier
+//! sets K, the window sets L and the resolution, and the options set the kind of distribution. Kinds without a support
+//! (dense_lattice, fp16_row, token_only) take no sparsifier. Large buffers reserve address space; they use memory only
+//! when they are written. If copying a part throws, the exception passes through and all memory is released.
+//! Errors:
+//! - vocab_size_missing, vocabulary_too_large, secret_missing.
+//! - invalid_temperature, invalid_truncation (at_transform); vocabulary_mismatch (at_prior).
+//! - invalid_argument: the option edge_options::at_* in `where` is out of range; for example, at_max_skipped if a skip
+//!   policy finds attachments.max_skipped = 0.
+//! - unsupported: at_format (token_and_count, which needs draws from the residual at the edge), or at_draw_from_row
+//!   (the format is not top_k_tail).
+//! - options_disagree (at_sparsifier): a sparsifier for a kind without a support.
+//! - errors of `check(wire_format)` and of a part's `check`; out_of_memory.
 template <class... Parts>
 requires(!std::is_convertible_v<const Parts&, std::string_view> && ...)
     [[nodiscard]] result<edge_session> make_edge(const edge_options& options, const Parts&... parts) {

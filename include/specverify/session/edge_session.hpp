@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Declares `edge_session`, the class of the edge's half of a session, without the function bodies.
+//! Declares `edge_session`, the class of the edge's half of a session.
 //!
-//! Use it when code only passes a session to other code. Code that calls a session must include session/edge.hpp, which
-//! adds the bodies.
+//! Include it in code that only passes a session on. Code that calls a session must include session/edge.hpp, which
+//! contains the function bodies.
 //! Cost: O(bytes) per message, O(V) per row; only `make_edge` allocates.
 //! See: docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_session_test.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_SESSION_HPP
@@ -49,10 +49,9 @@ struct drawn_draft {
 
 }  // namespace detail
 
-//! The edge's half of a session; `make_edge` makes it. While outputs wait, each input that returns a status returns
-//! `busy`, if the session has begun. While the session waits for the row of a token that is written ahead, all inputs
-//! except supply_row, engine_failed and stop return `busy`, too. Otherwise the returned status shows whether the input
-//! was used. `start`, `restore` and `recover` begin a session. If a session fails, it also emits `failed`.
+//! The edge's half of a session, made by `make_edge`. Begin with `start`, `restore` or `recover`. Take all outputs
+//! after each input; until then, inputs return `busy`. While the session waits for the row of a token written ahead,
+//! all inputs except supply_row, engine_failed and stop return `busy`, too. A session that fails also emits `failed`.
 class edge_session : public detail::endpoint {
  public:
   // Inputs.
@@ -61,27 +60,25 @@ class edge_session : public detail::endpoint {
   //! (at_prompt), prompt_too_long (max_text_length tokens or more; `where` = tokens of the prompt), token_out_of_range
   //! (`where` = position).
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
-  //! Continues from a journal. The result contains the end of the last whole record; the host must truncate the file
-  //! there before it appends. If the journal holds a draft of the open round, the edge sends this draft again. O(bytes
-  //! of the journal).
-  //! Errors: unknown_session (an empty journal), truncated (no whole record), unsupported (a different layout),
-  //! journal_corrupt, options_disagree (`where` = edge_options::at_*: an option differs from the one that the journal
-  //! began with; at_sparsifier: a different sparsifier, or a cloud's journal), output_too_small (the text is longer
-  //! than max_text_length), prompt_empty and prompt_too_long (as for `start`), unexpected_message (not idle).
+  //! Continues from a journal, and sends a journaled draft of the open round again. The host must truncate the file to
+  //! the returned length before it appends. O(bytes of the journal).
+  //! Errors: unknown_session (the journal is empty), truncated (no whole record), unsupported (a different layout),
+  //! journal_corrupt, output_too_small (the text is longer than max_text_length), prompt_empty and prompt_too_long (as
+  //! for `start`), unexpected_message (not idle), options_disagree (the option edge_options::at_* in `where` has
+  //! changed since the journal began; at_sparsifier: the sparsifier has changed, or the journal is a cloud's).
   [[nodiscard]] result<journal_reading> restore(std::span<const std::byte> journal, session_time now) noexcept;
   //! Continues without a journal: the cloud sends the text. Errors: unexpected_message (not idle); prompt_empty and
   //! prompt_too_long, as for `start`.
   [[nodiscard]] status recover(std::uint32_t prompt_length, session_time now) noexcept;
-  //! Takes a message. Returns ok if the message was used. Otherwise the error is the reason: for example,
-  //! unexpected_message (such as a message from before the handshake), checksum_mismatch (a new handshake begins),
-  //! session_closed, or the reason why the session now fails.
+  //! Takes a message. Returns ok if the session used it. Otherwise returns the reason, for example checksum_mismatch (a
+  //! new handshake begins), unexpected_message (such as a message from before the handshake), session_closed, or the
+  //! reason why the session fails now.
   [[nodiscard]] status receive(std::span<const std::byte> message, session_time now) noexcept;
   //! Reports the time. Has no effect before `deadline()`. Errors: peer_timeout (retry_limit handshakes without
   //! progress; the session has failed).
   [[nodiscard]] status tick(session_time now) noexcept;
-  //! Takes the row that `evaluate` requested. If the drafter has fewer tokens than vocab_size, the row may be shorter.
-  //! O(V).
-  //! Errors: unexpected_message (no row was requested). After any other error the session has failed: row_size_mismatch
+  //! Takes the row that `evaluate` requested. It may have fewer than vocab_size entries, if the drafter has fewer
+  //! tokens. O(V). Errors: unexpected_message (no row is wanted). Any other error ends the session: row_size_mismatch
   //! (`where` = entries of the row, more than vocab_size), beyond_limit (at_truncation: the transform takes more
   //! workspace than the options' transform), errors of the row operations.
   template <execution_policy Policy, class Scalar>
@@ -105,12 +102,11 @@ class edge_session : public detail::endpoint {
   [[nodiscard]] status disconnect(session_time now) noexcept;
   //! Reports that the engine cannot continue; the cloud receives a refusal. If `why` is ok, the error is engine_failed.
   [[nodiscard]] status engine_failed(status why) noexcept;
-  //! Ends the text because the host needs no more tokens. Drops the open draft, reports the end to the cloud and waits
-  //! for the response. The session then emits `finished` (stop_reason::cancelled) and cannot continue. A session that
-  //! is restored before the response ends with the same cause. If the text is already complete, it ends as usual.
-  //! `cause` is sent to the cloud: cancelled, or finished (the host has all that it needs). After this call, do not
-  //! supply a row that was requested before. Errors: busy, invalid_argument (`where` = the cause, which is neither of
-  //! the two), unexpected_message (idle), session_closed (over).
+  //! Ends the text because the host needs no more tokens. The edge drops the open draft, tells the cloud the cause, and
+  //! emits `finished` (stop_reason::cancelled) after the cloud's response. A restart in between does not change this. A
+  //! text that is already complete ends as usual. Do not supply a row that was requested before this call.
+  //! Errors: busy, invalid_argument (`where` = the cause, which must be cancelled or finished), unexpected_message
+  //! (idle), session_closed (over).
   [[nodiscard]] status stop(stop_cause cause, session_time now) noexcept;
   //! Records the host's measurements of the link for the next round.
   void record_link(float uplink_rate, float downlink_rate, float round_trip, float draft_time) noexcept;

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes and reads the journal of a session: records of token ids, a snapshot and a draft, which a host appends to a
-//! file and reads again after a restart.
+//! Writes and reads the journal of a session. A host appends records to a file, and reads them after a restart.
 //!
-//! A record consists of a head, a payload and a 64-bit check of the payload. The head has "SPV" and the number of the
-//! layout, the length of the payload, the first position and the number of ids (4 bytes each, little-endian), and a
-//! 64-bit check of these 16 bytes. The payload has the size of the snapshot (4 bytes), the ids, the snapshot (may be
-//! empty), and the edge's open draft in the remaining bytes.
-//! Guarantees: writing is O(bytes) without allocation. Reading applies the records in order: the ids of a record
-//!             replace the text from the record's first position on. The last snapshot and the last draft are used. An
-//!             incomplete record at the end is ignored: either the file ends inside the record (for example, the
-//!             process was killed), or the check and all bytes after it are 0 (a power cut). For any other damage the
-//!             error is journal_corrupt, and for a different layout it is unsupported. The check is FNV-1a, 64 bits: it
-//!             detects accidents, but not forgeries.
-//! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another
-//!             machine.
+//! A record is a head, a payload and a 64-bit check of the payload. The head has "SPV" and the layout number, the
+//! payload length, the first position and the number of ids (4 bytes each, little-endian), and a 64-bit check. The
+//! payload has the size of the snapshot (4 bytes), the ids, the snapshot, and the edge's open draft.
+//! Guarantees: writing is O(bytes) without allocation. The ids of a record replace the text from the record's first
+//!             position on; the last snapshot and the last draft count. A record that the end of the file cuts off is
+//!             ignored, and so is one whose check and later bytes are all 0 (after a power cut). Other damage is
+//!             journal_corrupt. The check is 64-bit FNV-1a, which detects accidents but not forgeries.
+//! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another one.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP
 #define SPECVERIFY_SESSION_JOURNAL_HPP
@@ -185,9 +180,8 @@ namespace detail {
 [[nodiscard]] constexpr status corrupt_snapshot() noexcept { return {errc::journal_corrupt, part::session, 0}; }
 
 //! Reads a journal for `restore`. Snapshots must have `snapshot_bytes` bytes. Errors: as for `read_journal`;
-//! options_disagree at `where` if snapshots have a different size, because the journal belongs to the other side or to
-//! a different sparsifier. If there is no whole record, the error is unknown_session, or truncated if the file begins
-//! with an incomplete record.
+//! unknown_session (the journal is empty); truncated (the file begins with an incomplete record); options_disagree at
+//! `where` (snapshots of another size: the journal is the other side's, or has a different sparsifier).
 [[nodiscard]] inline result<journal_content<std::span<const std::byte>>> journal_to_restore(
     std::span<const std::byte> journal, std::size_t snapshot_bytes, std::uint32_t where,
     std::span<token_id> text) noexcept {

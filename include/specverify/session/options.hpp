@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the options of an edge, the options of a cloud, and the cloud's limits.
+//! Defines the options of an edge and of a cloud, and the cloud's limits for edges.
 //!
-//! Use it in code that sets options but makes no session. session/edge.hpp and session/cloud.hpp include this header.
+//! Include it in code that sets options but makes no session.
 //! Cost: O(1); no allocation.
 //! See: docs/algorithms/options.md, tests/unit/session/options_test.cpp
 #ifndef SPECVERIFY_SESSION_OPTIONS_HPP
@@ -27,9 +27,8 @@ enum class link_loss : std::uint8_t {
   continue_local  //!< writes tentative tokens ahead of the cloud, which verifies the tokens when the link is back
 };
 
-//! Selects whether an edge journals the draft of a round before it sends the draft. After a restart, the edge sends a
-//! journaled draft again. Without a journaled draft, the edge fetches the text if the cloud has decided the round;
-//! otherwise it makes a new draft.
+//! Selects whether an edge journals each draft before it sends the draft. A restarted edge sends a journaled draft
+//! again. Without it, the edge fetches the text if the cloud has decided the round, and otherwise makes a new draft.
 enum class draft_journaling : std::uint8_t {
   automatic,  //!< only if the record has at most `automatic_draft_record` bytes
   always,
@@ -41,9 +40,9 @@ inline constexpr std::uint32_t automatic_draft_record = 4096;  //!< bytes
 //! 16.
 inline constexpr std::uint8_t automatic_check = 255;
 
-//! Limits for all edges of a cloud. They determine the sizes of the buffers. If a hello exceeds a limit, the cloud
-//! refuses the hello with beyond_limit, and `where` is the limit's cloud_options::at_*. The defaults are enough for
-//! edges with default options; for other formats use `cloud_session::limits_for`.
+//! Limits for all edges of a cloud, which determine the sizes of the buffers. The cloud refuses a hello beyond a limit
+//! with beyond_limit, and `where` is the limit's cloud_options::at_*. The defaults suffice for edges with default
+//! options. For other formats, use `cloud_session::limits_for`.
 struct cloud_limits {
   std::uint32_t max_draft_length = 8;          //!< drafts per message, 1..4096
   std::uint32_t max_law_entries = 4096;        //!< maximum ids in all distributions of a message, 1 or more

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the outputs of a session: bytes that the host must send or append to the journal, work for the engine, and
-//! events. The session's `next()` returns the outputs one at a time.
+//! Defines the outputs of a session: bytes to send, journal records, work for the engine, and events.
 //!
-//! Guarantees: trivially copyable; spans are valid until the next call of any member function of the session.
+//! Guarantees: trivially copyable. Spans are valid until the next call of a member function of the session.
 //! See:        docs/algorithms/output.md, docs/session.md, tests/unit/session/output_test.cpp
 #ifndef SPECVERIFY_SESSION_OUTPUT_HPP
 #define SPECVERIFY_SESSION_OUTPUT_HPP

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides the papers' methods as presets, one function per method. A preset sets the distribution format, the kept
-//! tokens, the drafts per round and the skip policy.
+//! Provides each paper's method as a preset: the distribution format, the support, the drafts per round and the skip
+//! policy.
 //!
-//! Use it when your code chooses a method, for example with `make_edge(options, k_sqs({.support_size = 16,
-//! .max_draft_length = 4}))`. If the name of the method is known only at run time, use session/systems.hpp.
+//! For example, `make_edge(options, k_sqs({.support_size = 16, .max_draft_length = 4}))` makes an edge of K-SQS. If you
+//! know the method's name only at run time, use session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
-//! Guarantees: a preset is a value and does not depend on the machine or the models. `make_edge` rejects options that
-//!             contradict the preset, and options that set a format or attachments.
-//! Deviates:   defaults are the papers' operating points, which depend on the papers' models; choose your own values,
-//!             especially for the thresholds on the uncertainty u (docs/lab.md).
+//! Guarantees: a preset is a value, independent of the machine and the models. `make_edge` rejects options that
+//!             contradict the preset, or that set a format or attachments.
+//! Deviates:   the defaults are the papers' operating points, which depend on the papers' models. Choose your own
+//!             values, especially for thresholds on the uncertainty u (docs/lab.md).
 //! Cost:       O(limits of the options); only `make_edge` and `make_cloud` allocate.
 #ifndef SPECVERIFY_SESSION_PRESETS_HPP
 #define SPECVERIFY_SESSION_PRESETS_HPP

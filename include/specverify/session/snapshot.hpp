@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines snapshots, which hold the state of an edge or a cloud in a journal record. A restarted session continues
-//! from a snapshot.
+//! Defines snapshots: the state of an edge or a cloud in a journal record, from which a restarted session continues.
 //!
-//! Use it to inspect a journal: `read_journal<Snapshot>(bytes, text)` returns the text and the last snapshot.
-//! Guarantees: trivially copyable. A journal holds the members one by one, in the order of `journal_fields`, without
-//!             padding bytes; a sparsifier's state is copied as it is in memory.
+//! To inspect a journal, call `read_journal<Snapshot>(bytes, text)`, which returns the text and the last snapshot.
+//! Guarantees: trivially copyable. A journal holds the members in the order of `journal_fields`, without padding. A
+//!             sparsifier's state is copied byte by byte.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/snapshot_test.cpp
 #ifndef SPECVERIFY_SESSION_SNAPSHOT_HPP
 #define SPECVERIFY_SESSION_SNAPSHOT_HPP

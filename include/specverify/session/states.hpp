@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the states of an edge and a cloud, the transition for each event, and the only function that changes a
-//! state.
+//! Defines the states of an edge and a cloud, and `enter`, the only function that changes a state.
 //!
-//! Guarantees: an event without a transition does not compile. If the state is known at compile time, a pair of state
-//!             and event that is not in the table does not compile either. SPECVERIFY_ASSERT catches other wrong pairs.
-//!             Without assertions, `enter` is one store. After a wrong pair, the session is in the event's target
-//!             state, and later inputs check that state as usual.
+//! Guarantees: an event without a transition does not compile. Neither does a wrong pair of state and event, if the
+//!             state is known at compile time; SPECVERIFY_ASSERT catches other wrong pairs. Without assertions, `enter`
+//!             is one store, and a wrong pair leads to the event's target state.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/session.md, docs/session/states.md, tests/unit/session/states_test.cpp
 #ifndef SPECVERIFY_SESSION_STATES_HPP

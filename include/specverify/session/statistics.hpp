@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counts the events of a session, and derives figures from the counters. Counters of several sessions can be added.
+//! Counts the events of a session and computes figures from the counters. You can add the counters of several sessions.
 //!
-//! Paper:      docs/algorithms/statistics.md lists the papers' names for the counters and figures.
+//! Paper:      docs/algorithms/statistics.md lists the papers' names for counters and figures.
 //! Symbols:    r = a round; L_r = drafts of round r; A_r = accepted drafts of round r.
-//! Guarantees: trivially copyable; merging adds counters, so the order does not matter. emitted = skipped + the commit
+//! Guarantees: trivially copyable. Merging adds counters, so the order does not matter. emitted = skipped + commit
 //!             lengths of all verdicts; accepted <= evaluated <= drafted.
-//! Deviates:   division happens only in the derived figures; a ratio with denominator 0 returns 0.
+//! Deviates:   a ratio with denominator 0 returns 0.
 //! Cost:       O(1), but O(drafts) for `count_drafts`; no allocation.
 //! See:        docs/algorithms/statistics.md, docs/session/faults.md, tests/unit/session/statistics_test.cpp
 #ifndef SPECVERIFY_SESSION_STATISTICS_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the description of a method: name, settings with ranges, and shape (format, guarantee, requirements). The
-//! list of methods is in session/systems.hpp.
+//! Describes a method: its name, its settings with their ranges, and its shape (format, guarantee, requirements).
+//! session/systems.hpp lists all methods.
 //!
 //! Cost: O(letters); no allocation.
 //! See: docs/algorithms/systems.md, tests/unit/session/system_info_test.cpp

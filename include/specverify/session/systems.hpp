@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Creates a session of a paper's method from a name that is known only at run time. C++ and C hosts, programs and help
-//! texts use the same list of names.
+//! Makes a session of a paper's method, if the method's name is known only at run time.
 //!
-//! Use it when a person or a file chooses the method: `make_edge(options, "k-sqs", {{"support_size", 32}})`. If your
-//! code chooses the method, use a preset (session/presets.hpp) instead, because the compiler then checks the settings.
+//! For example, `make_edge(options, "k-sqs", {{"support_size", 32}})` makes an edge of K-SQS. If your code chooses the
+//! method, use a preset (session/presets.hpp) instead, because the compiler then checks the settings.
 //! Paper:      as session/presets.hpp.
-//! Guarantees: a name makes the same edge as its preset. `k-sqs`, `k_sqs` and `ksqs` are one name. Settings are checked
-//!             before the edge is made: an unknown setting or a value outside the range is an error.
+//! Guarantees: the edge is the same as with the preset. `k-sqs`, `k_sqs` and `ksqs` are one name. An unknown setting,
+//!             or a value outside its range, is an error.
 //! Deviates:   as session/presets.hpp.
 //! Cost:       O(systems); only `make_edge` and `make_cloud` allocate.
 //! See:        docs/algorithms/systems.md, tests/unit/session/systems_test.cpp

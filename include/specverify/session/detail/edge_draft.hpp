@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes the drafts of an edge: draws tokens from rows until the window ends the draft. The skip policy decides whether
-//! the first token is sent. With link_loss::continue_local, tokens are also written ahead while the link is lost.
+//! Draws the drafts of an edge from rows until the window ends the draft. With link_loss::continue_local, the edge also
+//! writes ahead: it shows tokens after its open draft while the link is lost.
 //!
-//! A token that is written ahead has a position after the drafts of the open round. It is drawn from the drafter's
-//! distribution given the text shown so far, with the random numbers of its position in the open round, which no other
-//! draw uses. The shown text is right if the verdict accepts every draft and the cloud's own token is the token shown.
-//! In this case, the edge drafts the later positions with the same random numbers. Because the text is the same, it
-//! draws the same tokens, now with distributions, and the cloud verifies the tokens as usual. If the shown text is
-//! wrong, the tokens are retracted, and the next round uses new random numbers. Whether a token is kept depends only on
-//! earlier tokens, so the text has the distribution of the acceptance rule.
+//! A token written ahead is drawn from the drafter's distribution, with the random numbers of its position in the open
+//! round. No other draw uses these numbers. If the verdict accepts every draft and the cloud's own token is the one
+//! shown, the edge drafts the later positions with the same numbers. It then draws the same tokens, and the cloud
+//! verifies them. Otherwise the tokens are retracted, and the next round uses new numbers. In both cases, the decision
+//! to keep a token depends only on earlier tokens, so the text keeps the distribution of the acceptance rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Hides types from an edge behind interfaces: `edge_parts` hides the types of the sparsifier, window and skip policy;
+//! Hides the types of an edge's parts behind interfaces: `edge_parts` hides the sparsifier, window and skip policy, and
 //! `any_row` hides the execution policy and scalar type of a row.
 //!
-//! An `any_row` is on the stack of `supply_row`, so it is valid only during that call. A sparsifier sees only a
-//! `row_summary`.
+//! `supply_row` keeps its `any_row` on the stack, so the object is valid only during that call.
 #ifndef SPECVERIFY_SESSION_DETAIL_PARTS_HPP
 #define SPECVERIFY_SESSION_DETAIL_PARTS_HPP
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts snapshots to the bytes of a journal record and back, member by member and without padding.
+//! Converts snapshots to the bytes of a journal record and back, one member at a time.
 //!
-//! A snapshot type has a function `journal_fields(field, snapshot)`, which calls `field` as
+//! Each snapshot type has a function `journal_fields(field, snapshot)`, which calls `field` as
 //! codec/detail/member_bytes.hpp describes.
 #ifndef SPECVERIFY_SESSION_DETAIL_RECORD_FIELDS_HPP
 #define SPECVERIFY_SESSION_DETAIL_RECORD_FIELDS_HPP
