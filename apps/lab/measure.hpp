@@ -61,9 +61,21 @@ template <class Statistic>
   return made;
 }
 
-//! Returns the mean with a bootstrap interval.
+//! Returns the interval of a share that was never seen in `count` > 0 trials: the exact binomial limits at 95 %, one
+//! side, [0, 1 - 0.05^(1 / count)]. A bootstrap of equal values would return an interval of no width.
+[[nodiscard]] inline estimate never_seen(std::size_t count) {
+  return {0, 0, 1 - std::pow(0.05, 1 / static_cast<double>(count))};
+}
+
+//! Returns the mean with a bootstrap interval. If all values are 0 or all are 1, the interval is that of
+//! `never_seen`.
 [[nodiscard]] inline estimate mean_estimate(std::span<const double> values, std::uint64_t seed,
                                             std::size_t repeats = 1000) {
+  const auto all = [&](double outcome) {
+    return std::all_of(values.begin(), values.end(), [=](double v) { return v == outcome; });
+  };
+  if (!values.empty() && all(0)) return never_seen(values.size());
+  if (!values.empty() && all(1)) return {1, 1 - never_seen(values.size()).high, 1};
   return bootstrap(
       values.size(), seed,
       [&](std::span<const std::size_t> places) {
@@ -87,11 +99,18 @@ template <class Statistic>
       repeats);
 }
 
-//! Returns the mean of a - b over pairs, with an interval.
+//! Returns the mean of a - b over pairs, with an interval. All values must be in [0, 1], for example shares of solved
+//! problems. If all pairs differ by the same c of {-1, 0, 1}, other pairs have at most the probability u of
+//! `never_seen`, so the interval is [c - u (1 + c), c + u (1 - c)]: for example [-u, u] if no pair differs.
 [[nodiscard]] inline estimate paired_difference(std::span<const double> a, std::span<const double> b,
                                                 std::uint64_t seed, std::size_t repeats = 1000) {
   std::vector<double> difference(a.size());
   for (std::size_t i = 0; i < a.size(); ++i) difference[i] = a[i] - b[i];
+  for (const double c : {-1.0, 0.0, 1.0}) {
+    if (a.empty() || !std::all_of(difference.begin(), difference.end(), [=](double d) { return d == c; })) continue;
+    const double u = never_seen(a.size()).high;
+    return {c, c - u * (1 + c), c + u * (1 - c)};
+  }
   return mean_estimate(difference, seed, repeats);
 }
 

@@ -54,6 +54,46 @@ TEST_CASE("words follow the interval, not the value") {
   CHECK(f.comparisons.empty());
 }
 
+TEST_CASE("no interval has width zero where outcomes are shares") {
+  const std::vector<double> none(17, 0.0), every(17, 1.0);
+  const double bound = 1 - std::pow(0.05, 1.0 / 17);  // 17 trials miss an event of this probability once in 20
+  CHECK(std::pow(1 - bound, 17) == Approx(0.05));
+  CHECK(lab::never_seen(17).high == Approx(bound));
+  CHECK(lab::mean_estimate(none, 1).high == Approx(bound));
+  CHECK(lab::mean_estimate(none, 1).low == 0);
+  CHECK(lab::mean_estimate(every, 1).low == Approx(1 - bound));
+  CHECK(lab::mean_estimate(every, 1).high == 1);
+  const lab::estimate same = lab::paired_difference(every, every, 1);
+  CHECK(same.value == 0);
+  CHECK(same.low == Approx(-bound));
+  CHECK(same.high == Approx(bound));
+  const lab::estimate lost = lab::paired_difference(none, every, 1);
+  CHECK(lost.value == -1);
+  CHECK(lost.low == -1);
+  CHECK(lost.high == Approx(-1 + 2 * bound));
+}
+
+TEST_CASE("a verdict needs the interval inside the margin or on one side of zero") {
+  CHECK(lab::against({0.01, -0.02, 0.03}) == "equivalent");
+  CHECK(lab::against({0.02, 0.01, 0.029}) == "equivalent");
+  CHECK(lab::against({0.02, 0.01, 0.04}) == "better");
+  CHECK(lab::against({-0.02, -0.04, -0.01}) == "worse");
+  CHECK(lab::against({-0.02, -0.04, 0.01}) == "not shown");
+  CHECK(lab::against(lab::reversed({-0.2, -0.4, -0.1})) == "better");
+  CHECK(lab::against({0.01, -0.02, 0.03}, 0.01) == "not shown");
+  const lab::estimate more{0.2, 0.1, 0.3}, less{-0.2, -0.3, -0.1}, open{0.1, -0.1, 0.3};
+  lab::figure f;
+  lab::require_sign(f, "a", more, more);
+  lab::require_sign(f, "a", more, open);
+  lab::require_sign(f, "a", open, less);
+  CHECK(f.holds());
+  CHECK(f.checks[0].what == "a: more on tune, not reversed on test");
+  lab::require_sign(f, "the two systems are exchanged", more, less);
+  CHECK_FALSE(f.checks.back().holds);
+  lab::require_sign(f, "the two systems are exchanged", less, more);
+  CHECK_FALSE(f.checks.back().holds);
+}
+
 TEST_CASE("the change of a ratio by hand") {
   const std::vector<double> a = {2, 4}, b = {1, 1}, c = {1, 2}, d = {1, 1};
   const lab::estimate made = lab::ratio_change(a, b, c, d, 3, 50);
