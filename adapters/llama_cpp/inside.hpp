@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads two intermediate results of a llama.cpp graph for each row of logits: the hidden state, and the attention
-//! weights of the row's position.
+//! Reads the hidden state and the attention weights of each row of logits from a llama.cpp graph.
 //!
-//! Use it for the skip policy of `ui` (attention of the drafter) and the decision head of `wisv` (hidden states):
+//! The skip policy of `ui` needs the drafter's attention, and the decision head of `wisv` needs hidden states. For
+//! example:
 //!   llama_cpp::inside seen;          // declared before the context, because it must outlive it
 //!   seen.watch(settings, weights);   // sets a callback and turns flash attention off in the llama_context_params
 //!   llama_cpp::with_inside drafter(*llama_cpp::model::make(llama_init_from_model(weights, settings)), seen);
-//! hidden(i):    tensor "result_norm", the input of the output matrix; n_embd numbers, the `predicting` state.
-//! attention(i): tensor "kq_soft_max-N" of the last layer N, the mean over the heads. It has one weight per position of
-//!               the text, and the row's own position is last. Positions outside an attention window weigh 0. The share
-//!               of an attention sink is left out.
+//!
+//!   hidden(i)     tensor "result_norm", the input of the output matrix: n_embd numbers, the `predicting` state
+//!   attention(i)  tensor "kq_soft_max-N" of the last layer N, averaged over the heads: one weight per position of the
+//!                 text, with the row's own position last. A position outside an attention window has the weight 0. The
+//!                 share of an attention sink is omitted
 //! Guarantees: result i belongs to row i of the last feed, for any n_batch and n_ubatch of llama.cpp.
-//! Deviates:   without flash attention llama.cpp adds numbers in a different order, so logits differ in the last bits.
+//! Deviates:   without flash attention, llama.cpp adds numbers in a different order, so logits differ in the last bits.
 //! See:        docs/llama.md, tests/adapters/llama_inside_test.cpp, examples/llama/inside.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_INSIDE_HPP

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adapts one sequence of a llama.cpp context to a session's language model (host/language_model.hpp).
 //!
-//! Use it on either side with a context that you opened: `llama_cpp::model::make(context)`. If llama.cpp cannot
-//! truncate the model's memory (a recurrent or hybrid model, or an attention window without `swa_full`), wrap the
-//! model: `rewinding<llama_cpp::model>`.
+//! Open a context, then call `llama_cpp::model::make(context)`. If llama.cpp cannot truncate the model's memory (a
+//! recurrent or hybrid model, or an attention window without `swa_full`), wrap the model:
+//! `rewinding<llama_cpp::model>`.
 //! Guarantees: rows point to llama.cpp's own memory and are valid until the next feed. One llama_decode computes all
-//!             requested rows; tokens before them are fed in chunks of n_batch. Only std::vector can throw an
-//!             exception.
-//! Deviates:   llama.cpp adds numbers in an order that depends on the batch size, so logits of one position can differ
-//!             in the last bits. The output follows the distribution of the rows that were returned. However, a greedy
-//!             text can differ at a near tie, because the argmax depends on the last bits there.
+//!             requested rows. Only std::vector can throw.
+//! Deviates:   llama.cpp adds numbers in an order that depends on the batch size, so a position's logits can differ in
+//!             the last bits. Tokens follow the distribution of the rows that were returned, but a greedy text can
+//!             differ at a near tie.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp, examples/llama/two_files.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts llama.cpp samplers (penalties, grammars) to a bias and a mask for each row, in the same way on both sides.
+//! Converts llama.cpp samplers (penalties, grammars) to a bias and a mask for each row.
 //!
-//! Wrap `model` in `constrained` if both sides must apply the same penalties and grammar: `constrained(model,
-//! penalties, grammar, prompt_length)`. If llama.cpp cannot truncate the model's memory, also wrap the result:
+//! If both sides must apply the same penalties and grammar, wrap both models: `constrained(model, penalties, grammar,
+//! prompt_length)`. If llama.cpp cannot truncate the model's memory, also wrap the result:
 //! `rewinding<constrained<model>>`.
-//! Guarantees: the samplers of a row have accepted exactly the tokens before it, so discarded drafts leave no trace.
-//!             Candidates that a sampler drops become the mask; logits that a sampler changes become the bias.
-//! Deviates:   do not use samplers that draw tokens, change the temperature or need a seed, because the session draws
-//!             tokens and applies the temperature. The bias and mask of the base transform are replaced.
+//! Guarantees: a row's samplers have accepted exactly the tokens before the row, even after a rejection. Candidates
+//!             that a sampler drops become the mask, and logits that it changes become the bias.
+//! Deviates:   do not use samplers that draw tokens, change the temperature or need a seed, because the session does
+//!             this. The bias and mask of the base transform are replaced.
 //! See:        docs/llama.md, tests/adapters/llama_samplers_test.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_SAMPLERS_HPP

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads from a llama.cpp vocabulary the properties that a session needs: the bytes of each token, the fingerprint, and
-//! the tokens that end a text.
+//! Reads a llama.cpp vocabulary: the bytes of each token, the fingerprint, and the tokens that end a text.
 //!
 //! Guarantees: the functions keep no state, and throw only exceptions of std::string and std::vector.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp

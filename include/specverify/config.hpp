@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines the configuration macros of the library: namespaces, the assertion hook, and switches for SIMD and memory.
 //!
-//! One-definition rule: every function is in an inline namespace. The name of this namespace contains the instruction
-//! set, the SIMD back end and the floating-point mode of the translation unit that includes the header. Object files
-//! that are built with different flags therefore never share a function body, so you can link them. Plain types are in
-//! the enclosing namespace `v0`, so that these object files can exchange values. For this reason, member functions of
-//! these types must always be inlined (`SPECVERIFY_INLINE`).
+//! Every function is in an inline namespace whose name contains the instruction set, the SIMD back end and the
+//! floating-point mode. Therefore you can link object files that are built with different flags: they never share a
+//! function body (one-definition rule). Plain types are in the enclosing namespace `v0`, so these object files can
+//! exchange values. Member functions of these types must always be inlined (`SPECVERIFY_INLINE`).
 #ifndef SPECVERIFY_CONFIG_HPP
 #define SPECVERIFY_CONFIG_HPP
 
@@ -141,10 +140,10 @@
 #define SPECVERIFY_ISA_MATH ieee
 #endif
 
-// SPECVERIFY_ALLOCATOR: the allocator of the memory that blocks and sessions own. It must be a default-constructible
-// class template; the default is std::allocator. Classes with a different allocator have a different layout. Therefore
-// a translation unit that sets an allocator gets a separate namespace, whose name ends with the word
-// SPECVERIFY_ALLOCATOR_NAME. Each allocator in a program must have a different word. The C library uses `c`.
+// SPECVERIFY_ALLOCATOR is the allocator for memory that blocks and sessions own: a default-constructible class
+// template, std::allocator by default. Because another allocator changes the layout of these classes, they get a
+// separate namespace, whose name ends with SPECVERIFY_ALLOCATOR_NAME. This word must be different for each allocator in
+// a program. The C library uses `c`.
 #ifndef SPECVERIFY_ALLOCATOR
 #define SPECVERIFY_ALLOCATOR std::allocator
 #define SPECVERIFY_ISA_MEMORY
@@ -179,9 +178,8 @@
   }                              \
   }
 
-// The compiled library contains the bodies of sessions. A translation unit that is built with SPECVERIFY_COMPILED and
-// linked to the library omits them; src/specverify.cpp, which builds the library, also defines
-// SPECVERIFY_COMPILED_HERE.
+// The compiled library contains the function bodies of sessions. A translation unit with SPECVERIFY_COMPILED omits
+// them, except for src/specverify.cpp, which builds the library and defines SPECVERIFY_COMPILED_HERE.
 //   SPECVERIFY_BODY      before the definition of a function that the library contains
 //   SPECVERIFY_BODIES    1 if this translation unit must define such functions
 //   SPECVERIFY_COMPILES  before a class or function template that the library instantiates

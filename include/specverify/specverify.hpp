@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes the headers that an engine needs to draft and to verify. After core/, they are in the order in which they
-//! process a token's distribution. None of these headers allocates memory.
+//! Includes the headers that an engine needs to draft and to verify. None of them allocates memory.
 //!
-//! For messages, sessions and types that own memory, include `specverify/all.hpp`. The test kit (testing/) is in
-//! neither of these two headers. An engine that needs only one module can include only the headers of that module: for
-//! example, `verify/token.hpp` is enough to verify.
+//! Messages, sessions and types that own memory are in `specverify/all.hpp`. The test kit (testing/) is in neither. If
+//! you need only one module, include its headers; for example, `verify/token.hpp` is enough to verify.
 #ifndef SPECVERIFY_SPECVERIFY_HPP
 #define SPECVERIFY_SPECVERIFY_HPP
 

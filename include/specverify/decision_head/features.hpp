@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Builds the input of a decision head: the hidden states of the drafter and the target at one position, and the state
-//! of the channel.
+//! Builds the input of a decision head: the drafter's and the target's hidden states at one position, and the state of
+//! the channel.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
 //! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
-//!             log10 R_d, eps_u, eps_d, rtt), the rates, loss rates and round trip of the channel, standardized: (c -
+//!             log10 R_d, eps_u, eps_d, rtt), the channel's rates, loss rates and round trip, standardized to (c -
 //!             mean) / scale; d_in = drafter_size + target_size + 5.
-//! Guarantees: no allocation, noexcept. Near-tie: the floats are bit-identical on one machine, but can differ between
-//!             machines.
-//! Deviates:   the mode of a head selects which hidden states belong to position i; `check_states` compares this mode
-//!             with the engine's mode. In the mode `predicting` they are the states whose logits give the distributions
-//!             at i, so no extra pass is needed. In the mode `consuming` they are the states at input x_i. The features
-//!             of c are our choice.
+//! Guarantees: no allocation, noexcept. Near-tie: the floats can differ between machines.
+//! Deviates:   the features of c are our choice. A head's mode selects the hidden states of position i. `predicting`:
+//!             the states whose logits give the distributions at i, which need no extra pass. `consuming`: the states
+//!             at input x_i. `check_states` compares the mode with the engine's.
 //! Cost:       O(d_in).
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP

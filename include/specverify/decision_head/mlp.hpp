@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Evaluates the decision head, a network with one hidden layer, which estimates the probability that a mismatched
-//! draft changes the meaning.
+//! Evaluates the decision head, a network with one hidden layer that estimates how likely a mismatched draft changes
+//! the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
-//! Symbols:    z = [h^D ; h^T ; c] (decision_head/features.hpp), with d_in numbers, of which d_D are in h^D; g = w_2'
-//!             ReLU(W_1 z + b_1) + b_2, the logit; rho = 1 / (1 + e^-g); tau = threshold; w = width. W_1 = first (w
-//!             rows of [W_1D | W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
-//! Guarantees: O(w d_in); no allocation; noexcept; float products are summed in 32 lanes in a fixed order, and the
-//!             second layer is summed in double. Without -ffast-math, the split evaluation, from W_1D h^D in float, has
-//!             the same bits as the full evaluation, and positions that are scored together get the same bits as
-//!             positions that are scored one by one. If W_1D h^D is sent as int8 with scale s, g changes by at most
-//!             about (s / 2) sum|w_2| (`part_bound`). Near-tie, because builds that fuse products and sums give
-//!             slightly different values. For example, with 6149 inputs below 1 and weights below 1/4, the measured
-//!             difference of g is less than 4e-7 sum|w_2|.
-//! Deviates:   in the split evaluation the device sends W_1D h^D (w numbers) instead of h^D (d_D numbers). For example,
-//!             with d_D = 2048, w = 256 and int8, the device sends 16 times fewer bytes than h^D in float16.
-//! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26),
-//!             benchmarks/bench_mlp.cpp
+//! Symbols:    z = [h^D ; h^T ; c] (decision_head/features.hpp) with d_in numbers; g = w_2' ReLU(W_1 z + b_1) + b_2,
+//!             the logit; rho = 1 / (1 + e^-g), the score; tau = threshold; w = width. W_1 = first (w rows of [W_1D |
+//!             W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
+//! Guarantees: O(w d_in); no allocation; noexcept. Sums have a fixed order: 32 float lanes, then double in the second
+//!             layer. Without -ffast-math, the split evaluation and a batch give the same bits as one full evaluation.
+//!             If the device sends its part as int8 with scale s, g changes by at most about (s / 2) sum|w_2|
+//!             (`part_bound`). Near-tie, because builds that fuse products and sums differ slightly: by less than 4e-7
+//!             sum|w_2| in a test with 6149 inputs below 1 and weights below 1/4.
+//! Deviates:   in the split evaluation the device sends the w numbers W_1D h^D instead of h^D. For example, with 2048
+//!             numbers in h^D and w = 256, int8 takes 16 times fewer bytes than h^D in float16.
+//! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), benchmarks/bench_mlp.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_MLP_HPP
 #define SPECVERIFY_DECISION_HEAD_MLP_HPP
 
@@ -185,11 +182,10 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return logit;
 }
 
-//! Returns g of `out.size()` positions that share a channel, each with the same bits as head_logit. Reads the weights
-//! once for every four positions. `drafter` and `target` contain one row per position. After an error the contents of
-//! `out` are unspecified.
+//! Returns g of `out.size()` positions that share a channel, with the same bits as head_logit. Reads the weights once
+//! for every four positions. `drafter` and `target` have one row per position. After an error, `out` is unspecified.
 //! Errors: size_mismatch (`where` = 1 drafter, 2 target, 10 the arrays of a head that was not checked);
-//!         value_not_finite (an input that is not finite, or overflow; `where` = position).
+//! value_not_finite (an input that is not finite, or overflow; `where` = position).
 [[nodiscard]] inline result<std::span<double>> head_logits(const head_weights& head, drafter_input given,
                                                            std::span<const float> drafter,
                                                            std::span<const float> target, const channel_vector& channel,
@@ -235,10 +231,9 @@ inline void position_logits(const head_weights& head, const position_states& sta
   return out;
 }
 
-//! Returns a bound on the change of g if `part`, the output of `device_part`, is sent as `format`. For float16 the
-//! bound depends on each number of the part; for int8 it depends on the scale, max|part| / 127, which is rounded up to
-//! 17 bits. It includes the float rounding of the sum. Returns infinity for hidden_format::none, because nothing is
-//! sent.
+//! Returns a bound on the change of g if `part`, the output of `device_part`, is sent as `format`. The bound depends on
+//! each number for float16, and on the scale for int8 (max|part| / 127, rounded up to 17 bits). It includes the
+//! rounding of the sum. Returns infinity for hidden_format::none.
 [[nodiscard]] inline double part_bound(const head_weights& head, std::span<const float> part,
                                        hidden_format format) noexcept {
   double largest = 0, weight = 0, halves = 0;

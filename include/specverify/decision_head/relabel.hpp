@@ -7,11 +7,11 @@
 //!             answer), pos_j = position, s_j = smoothed score, kappa = decay_length, Q = link_quality, B =
 //!             label_budget, rho_min = minimum_share, lambda = price of a label, T_s = softness, a_j = label (1:
 //!             reject).
-//! Guarantees: a_j <= o_j always; Q = 1 gives a = o; with the same uniforms, a_j never rises if Q falls. No allocation;
+//! Guarantees: a_j <= o_j. Q = 1 gives a = o. With the same uniforms, no label rises if Q falls. No allocation;
 //!             noexcept. Smoothing takes O(J^2), a step of the bisection O(J), and the hard budget O(J B). Near-tie.
-//! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. We also replace
-//!             the maximum in (28) by a sum, divided by the largest sum of the episode. With the maximum, every
-//!             important mismatch has s_j = 1, so (30) would keep all labels or none. An option selects the maximum.
+//! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. A sum, divided
+//!             by the episode's largest sum, replaces the maximum in (28), because with the maximum every important
+//!             mismatch has s_j = 1 and (30) keeps all labels or none. An option selects the maximum.
 //! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25)
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP
@@ -207,11 +207,11 @@ namespace detail {
   return (low + high) / 2;
 }
 
-//! Labels one episode for one channel by (31): writes a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)], with the
-//! uniform U_j of counter {pos_j, number, 0, relabel}. The uniforms do not depend on the channel, so a lower quality of
-//! the channel never changes a label from 0 to 1.
-//! Errors: size_mismatch (`where` = 1 important, 2 scores, 3 labels); invalid_argument (quality outside [0, 1]; `where`
-//!         = 6); the errors of check(options).
+//! Labels one episode for one channel by (31): a_j = o_j 1[U_j < sigma((s_j - lambda(c)) / T_s)]. The uniform U_j has
+//! the counter {pos_j, number, 0, relabel}, which does not depend on the channel, so a worse channel never adds a
+//! label.
+//! Errors: size_mismatch (`where` = 1 important, 2 scores, 3 labels); invalid_argument (`where` = 6: quality outside
+//! [0, 1]); errors of check(options).
 template <uniform_source Source>
 [[nodiscard]] result<std::span<std::uint8_t>> relabel(const relabel_episode& episode, double quality,
                                                       const Source& source, const relabel_options& options,

@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Trains a decision head on labelled mismatches with AdamW, dropout, class weights and a validation set. All random
-//! choices come from one seed.
+//! Trains a decision head on labelled mismatches, with AdamW, dropout, class weights and a validation set.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
-//! Symbols:    t_i = label of sample i (1: reject); N_0, N_1 = number of training samples with label 0, 1;
-//!             positive_weight = N_0 / N_1 by default; N, w and d_in as in decision_head/training_data.hpp.
+//! Symbols:    t_i = label of sample i (1: reject); N_0, N_1 = training samples with label 0, 1; positive_weight = N_0
+//!             / N_1 by default; N, w and d_in as in decision_head/training_data.hpp.
 //! Guarantees: the same seed, samples and machine give the same head. The validation set consists of whole groups
-//!             (episodes), so no state is in both sets. Tests compare the gradient with finite differences, in double.
-//!             The trainer keeps the head of the training epoch with the least validation loss. The trainer does not
-//!             copy the samples.
-//! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Each feature of the hidden states is
-//!             standardized over the training set. `head` folds mean and scale into W_1 and b_1, because a finished
-//!             head takes raw states. Only c keeps a separate standardization.
+//!             (episodes), because no hidden state may be in both sets. The result is the head with the least
+//!             validation loss. The samples are not copied.
+//! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Hidden states are standardized over the
+//!             training set; `head` folds this into W_1 and b_1, because a finished head takes raw states.
 //! Cost:       O(N d_in w) per training epoch; allocates.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the input for training a decision head: options, views of labelled samples, and functions that check both.
+//! Defines the input for training a decision head: options, views of labelled samples, and their checks.
 //!
-//! Include this header to collect samples; unlike the trainer, it does not need Eigen.
+//! Include it to collect samples. Unlike the trainer, it does not need Eigen.
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
-//! Symbols:    S = number of mismatches with hidden states, N = number of samples, w = width of the head, d_in = number
-//!             of inputs of the head.
-//! Guarantees: options and views are trivially copyable; the checks read every number once, O(S d_in + N); no
-//!             allocation.
+//! Symbols:    S = mismatches with hidden states, N = samples, w = width of the head, d_in = inputs of the head.
+//! Guarantees: options and views are trivially copyable. A check reads every number once, O(S d_in + N); no allocation.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP

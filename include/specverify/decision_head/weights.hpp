@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads and writes a decision head as a safetensors file, which has four float32 tensors and the training setup as
-//! metadata.
+//! Reads and writes a decision head as a safetensors file: four float32 tensors, and the training setup as metadata.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), section on the head; the file format is ours.
-//! Symbols:    w = width, d_in = number of inputs. Tensors: first (w x d_in), first_bias (w), second (w), second_bias
-//!             (1), little endian. Metadata fields: format, mode, drafter_size, target_size, width, channel_mean,
+//! Symbols:    w = width, d_in = number of inputs. Tensors, little endian: first (w x d_in), first_bias (w), second
+//!             (w), second_bias (1). Metadata: format, mode, drafter_size, target_size, width, channel_mean,
 //!             channel_scale (five numbers each, separated by spaces), threshold; numbers are the shortest decimals.
-//! Guarantees: reading a written head returns the same bits. The reader returns an error for every defect, and reads
-//!             nothing outside the given bytes. It accepts any order of keys and tensors and any white space. Writing
-//!             does not allocate; a `decision_head` owns copies of the weights.
+//! Guarantees: reading a written head returns the same bits. Keys, tensors and white space may be in any order or
+//!             amount. Every defect is an error, and no byte outside the input is read. Writing does not allocate; a
+//!             `decision_head` owns copies of the weights.
 //! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes the datagrams of `delivery`: data datagrams, which have a number and a check, and control
-//! datagrams, which begin and end an incarnation (one run of the connection).
+//! Encodes and decodes the datagrams of `delivery`. Data datagrams carry messages. Control datagrams begin and end an
+//! incarnation (one run of the connection).
 //!
-//! Guarantees: the check of a data datagram covers both nonces, the direction, the message, and the full numbers. The
-//!             datagram itself contains only the low three bits of a number. Unless check_bytes is 0, a datagram of a
-//!             different incarnation, or a very old datagram, therefore fails the check. O(bytes), no allocation.
+//! Guarantees: the check detects datagrams of another incarnation, and very old ones, unless check_bytes is 0. Although
+//!             a datagram contains only the low three bits of a number, the check covers the full numbers, both nonces,
+//!             the direction and the message. O(bytes), no allocation.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/datagram_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DATAGRAM_HPP
 #define SPECVERIFY_DELIVERY_DATAGRAM_HPP

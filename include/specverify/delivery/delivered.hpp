@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns a transport of datagrams into the reliable transport that `generate` and `serve` need: it delivers whole
-//! messages, in order and once.
+//! Turns a transport of datagrams into the reliable transport that `generate` and `serve` need: whole messages arrive
+//! in order and once.
 //!
-//! Use it when one thread may wait for the link; an event loop should use `delivery` instead.
-//! Guarantees: the same as for `delivery`. The device must be the client. A client's first message opens an incarnation
-//!             (one run of the connection). After an error, a client's `reconnect` opens a new incarnation. No
-//!             allocation after `make`.
+//! Use it if a thread may block on the link. An event loop should use `delivery` instead.
+//! Guarantees: those of `delivery`. The device must be the client. A client's first message, or a `reconnect` after an
+//!             error, opens an incarnation (one run of the connection). No allocation after `make`.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERED_HPP

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Delivers whole messages in order and once, over a transport that may lose, duplicate, delay or damage datagrams. It
-//! is a pure state machine: no I/O, no clock, no thread.
+//! Delivers whole messages in order and once, over a transport that may lose, repeat, delay or damage datagrams. It is
+//! a pure state machine: no I/O, no clock, no thread.
 //!
-//! Use it when your transport does not deliver reliably. With a blocking transport, use `delivered`. In an event loop,
-//! use this class: after each call, the loop must send the datagrams that `next_datagram` returns, until
-//! `next_datagram` returns an empty span.
-//! Guarantees: for any behaviour of the transport, messages arrive in order and once, or the incarnation (one run of
-//!             the connection) is lost, with the error link_lost or peer_timeout. The only exception is a damaged
-//!             datagram whose check (`check_bytes` bytes) matches by accident. No allocation after `make`, which
-//!             allocates `delivery_window` messages of the largest size. O(bytes) per datagram: at most three checks.
+//! Use it in an event loop. After each call, the loop must send the datagrams that `next_datagram` returns, until the
+//! returned span is empty. If a thread may block, use `delivered` instead.
+//! Guarantees: whatever the transport does, messages arrive in order and once, or the connection is lost with link_lost
+//!             or peer_timeout. However, a damaged datagram is accepted if the check (`check_bytes` bytes) matches by
+//!             accident. O(bytes) per datagram; only `make` allocates: `delivery_window` messages of the largest size.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/{delivery,schedule}_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
 #define SPECVERIFY_DELIVERY_DELIVERY_HPP
@@ -58,10 +56,10 @@ class delivery {
     wait(now);
     return {};
   }
-  //! Takes a datagram that arrived. Returns the message in it, as a part of `datagram`, or an empty span. If `room` is
-  //! false, no message is taken; call `want_missing` later. Errors: truncated, checksum_mismatch, not_canonical (the
-  //! datagram is unreadable and is dropped); duplicate; stale_epoch (a late control datagram); link_lost (a reset: the
-  //! incarnation is lost).
+  //! Takes a datagram. Returns the message in it, as a part of `datagram`, or an empty span. If `room` is false, it
+  //! takes no message, and you must call `want_missing` later.
+  //! Errors: truncated, checksum_mismatch, not_canonical (unreadable, dropped); duplicate; stale_epoch (a late control
+  //! datagram); link_lost (the peer has reset the incarnation).
   [[nodiscard]] result<std::span<const std::byte>> receive(std::span<const std::byte> datagram, std::uint64_t now,
                                                            bool room = true) noexcept {
     statistics_.received += 1;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the options and counters of `delivery` (delivery/delivery.hpp), which delivers messages reliably over
-//! datagrams.
+//! Defines the options and counters of `delivery` (delivery/delivery.hpp).
 //!
 //! See: docs/algorithms/delivery.md, tests/unit/delivery/options_test.cpp
 #ifndef SPECVERIFY_DELIVERY_OPTIONS_HPP

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the loop of a host: takes the outputs of a session in order, does the work that they request from the engine,
-//! and returns when the session waits for the peer.
+//! Runs the loop of a host: takes the outputs of a session, runs the engine on request, and returns when the session
+//! waits for the peer.
 //!
-//! There are three levels. Use the highest level that fits your program:
-//!   3. `generate` on the device and `serve` in the cloud (host/host.hpp): a whole text over a blocking transport.
-//!   2. `drive` after each input: feeds the model until the session waits for the peer. The host has its own transport.
-//!   1. `take_outputs`, and `supply` when rows are ready: for engines on other threads, or a batch of sessions.
-//! `on_output` receives messages, journal records, tokens and the end, and at level 1 also `rollback`. It may return a
-//! status. If the status is not ok, the call ends and takes no more outputs, because later outputs may depend on this
-//! output. `on_output` must not call an input function of a session; instead, queue a message and `deliver` it
-//! afterwards.
+//! There are three levels. Use the highest one that suits your program.
+//! - Level 3: `generate` on the device and `serve` in the cloud (host/host.hpp) run a whole text over a blocking
+//!   transport.
+//! - Level 2: `drive`, called after each input, feeds the model. Your program has its own transport.
+//! - Level 1: `take_outputs` and `supply` are for engines on other threads, and for batches of sessions.
+//!
+//! The callback `on_output` receives messages, journal records, tokens and the end of the text; at level 1 also
+//! `rollback`. If it returns an error, the call ends and takes no more outputs. It must not call an input function of a
+//! session, so queue a message and `deliver` it afterwards.
 //! Guarantees: no I/O, no thread and no allocation except in callbacks; exceptions of callbacks pass through.
 //! Cost:       O(outputs), plus the time of the engine and of `on_output`.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp
@@ -62,10 +63,10 @@ template <class Session, class OnOutput>
   return work;
 }
 
-//! Passes a message to the session's `receive`. Returns ok for an unusable message, which the session only counts. Also
-//! returns ok for a message that ends the session, because the output `failed` then reports the reason.
-//! Errors: busy (the engine works on a row for a token written ahead: deliver the message again after the next
-//! `take_outputs`). Outputs must not wait; otherwise an assertion fails or, without assertions, the error is busy.
+//! Passes a message to the session's `receive`. Take all outputs before this call. Returns ok even if the message is
+//! unusable, because the session counts it, and even if the session fails, because the output `failed` has the reason.
+//! Errors: busy (outputs wait, or the engine works on a row for a token written ahead; deliver the message again after
+//! the next `take_outputs`).
 template <host_session Session>
 [[nodiscard]] status deliver(Session& session, std::span<const std::byte> message, session_time now) {
   const status why = session.receive(message, now);
@@ -147,9 +148,9 @@ template <class Session, class Model>
 
 }  // namespace detail
 
-//! Level 1. Supplies the rows for which the model was fed, with the model's hidden states, attention and transforms, if
-//! it has any. If the model has `token` in place of `row`, supplies tokens. Errors: the model's `failed` (the session
-//! has failed); the errors of the session's `supply_row`, `supply_rows` or `supply_tokens`.
+//! Level 1. Supplies the rows for which the model was fed, with its hidden states, attention and transforms if the
+//! model has them. For a model with `token` instead of `row`, supplies tokens. Errors: the model's `failed` (the
+//! session has failed); errors of the session's `supply_row`, `supply_rows` or `supply_tokens`.
 template <execution_policy Policy, host_session Session, language_model Model>
 [[nodiscard]] status supply(Policy policy, Session& session, Model& model, session_time now) {
   const row_transform base = session.transform();
@@ -245,8 +246,8 @@ template <class Policy, class Session, class Model, class OnOutput, class Clock>
 }  // namespace detail
 
 //! Level 2. Feeds the model and supplies its rows until the session waits for the peer or is over. If the model fails,
-//! the session ends, the peer receives a refusal, and the call returns the model's error.
-//! Errors: the reason why the session failed; the error for rows that the session rejected; errors of `on_output`.
+//! the session ends and sends the peer a refusal, and the call returns the model's error.
+//! Errors: the reason why the session failed; the reason why the session rejected rows; errors of `on_output`.
 template <execution_policy Policy, host_session Session, language_model Model, class OnOutput, class Clock = no_clock>
 [[nodiscard]] status drive(Policy policy, Session& session, Model& model, OnOutput&& on_output,
                            Clock&& clock = Clock{}) {

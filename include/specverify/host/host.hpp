@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Runs a session for a whole text over a blocking transport: `generate` on the device, `serve` in the cloud.
 //!
-//! Use these functions if a thread may block while it waits for the link. If the host has an event loop, an engine on
-//! another thread, or many sessions, use the lower levels in host/drive.hpp.
+//! Use it if a thread may block on the link. If your program has an event loop, an engine on another thread or many
+//! sessions, use host/drive.hpp instead, because its functions do not wait.
 //! Guarantees: no I/O, no thread and no allocation except in callbacks; exceptions of callbacks pass through.
 //! Cost:       O(tokens), plus the time of the engine and of the link.
-//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp,
-//!             examples/quickstart.cpp
+//! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/host_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_HOST_HOST_HPP
 #define SPECVERIFY_HOST_HOST_HPP
 
@@ -61,16 +60,17 @@ template <class Link, class OnOutput>
 
 }  // namespace detail
 
-//! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt, valid
-//! as long as the session.
+//! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt, which
+//! are valid as long as the session.
+//!
 //! If `on_output` returns an error for text (committed, tentative or retracted), the call ends the text with
-//! `edge.stop` and waits for the cloud's response, unless the link is lost. Until then, `on_output` receives only
-//! journal records. If `on_output` returns an error for a journal record or a message, the call ends without a message
-//! to the cloud, and the host must restore the session.
-//! Errors: the reason why the session failed; errors of `on_output`; the link's error if the link is lost and cannot
-//! reconnect. After a link's error, the session can continue: `reconnect` it and call `generate` again. After
-//! unverified_text, the text can continue in a new session, with a new session id and the rest of the budget:
-//! `generate(another, edge.text(), model, link)`.
+//! `edge.stop` and waits for the cloud's response; `on_output` then receives only journal records. If it returns an
+//! error for a journal record or a message, the call ends at once, and the host must restore the session.
+//!
+//! If the link is lost and cannot reconnect, the call returns the link's error. You can then `reconnect` the session
+//! and call `generate` again. After unverified_text, the text can continue in a new session with another session id and
+//! the rest of the budget: `generate(another, edge.text(), model, link)`.
+//! Errors: the reason why the session failed; errors of `on_output`; the link's error.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] result<std::span<const token_id>> generate(Policy policy, Session& edge, Model& model, Link& link,
@@ -130,10 +130,10 @@ template <host_session Session, language_model Model, transport Link, class OnOu
   return generate(exec::simd, edge, prompt, model, link, on_output);
 }
 
-//! Level 3, the cloud: serves one edge until the edge reports the end of the text. If the text is complete and the link
-//! is then lost for good, the call returns ok.
-//! Errors: the reason why the session failed; errors of `on_output`; if the link is lost and cannot reconnect, the
-//! reason of the last refusal if the last hello was refused or the edge failed, otherwise the link's error.
+//! Level 3, the cloud. Serves one edge until the edge reports the end of the text. Returns ok if the text is complete,
+//! even if the link is then lost.
+//! Errors: the reason why the session failed; errors of `on_output`; the link's error if the link is lost and cannot
+//! reconnect. If the last hello was refused or the edge has failed, returns the reason of the refusal instead.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>
 [[nodiscard]] status serve(Policy policy, Session& cloud, Model& model, Link& link, OnOutput&& on_output = OnOutput{}) {

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the concepts of the two things that a host provides to a session: a language model, and a transport for
-//! messages.
+//! Defines the two things that a host provides to a session: a language model, and a transport for messages.
 //!
 //! A `language_model` must have `feed`, and `row` or `token`. The other members are optional, and are detected at
-//! compile time:
+//! compile time.
 //!   feed(position, tokens, rows) -> status   feeds `tokens`, which begin at `position` (0 begins a new text), and
 //!                                            computes rows of logits for the last `rows` tokens; `rows` may be 0
 //!   row(i) -> row_view                       the row of the i-th of the last `rows` tokens; valid until the next feed
-//!   token(i) -> token_id                     target, greedy rule, in place of `row`: the token that the engine samples
-//!                                            after the i-th of the last `rows` tokens; a model with both gives rows
-//!   truncate(position)                       keeps the first `position` positions; a model that cannot do this needs
-//!                                            the wrapper `rewinding`
-//!   keep_from(position)                      no later truncate will go below this position
+//!   token(i) -> token_id                     target with the greedy rule, instead of `row`: the token that the engine
+//!                                            samples after the i-th of the last `rows` tokens
+//!   truncate(position)                       keeps the first `position` positions; for a model without it, use the
+//!                                            wrapper `rewinding`
+//!   keep_from(position)                      no later truncate goes below this position
 //!   transform(i, base) -> row_transform      the transform of row i: `base` with the host's bias and mask
 //!   hidden(i), attention(i) -> span          drafter: the hidden state after row i, the attention of the row's query
 //!   scores(asked, out) -> status             target, semantic rule: sets out[j] in [0, 1] for the j-th draft that
@@ -66,14 +65,15 @@ concept saving_model = language_model<Model> && requires(Model& model) {
   model.load(model.save());
 };
 
-//! Sends messages to the peer and receives the peer's messages; returns the time.
-//!   ordered_and_whole         true: until a connection is lost, its messages arrive whole, in order and once (TLS,
-//!                             QUIC streams, WebSocket, pipes). Wrap any other transport in `delivered`
-//!   send(bytes) -> status     sends one message; not ok: the link is lost
-//!   receive(until) -> result  the next message, valid until the next call; an empty span if `until` has passed
-//!                             (without `until` it must wait). An error means that the link is lost
-//!   now() -> session_time     microseconds from any origin; must never go back
-//!   reconnect(until)          optional; ok: the link is back; peer_timeout: `until` has passed; other errors: give up
+//! Transport for messages to and from the peer. It also tells the time.
+//!   ordered_and_whole         true: while a connection is open, messages arrive whole, in order and once (TLS, QUIC
+//!                             streams, WebSocket, pipes). Wrap any other transport in `delivered`
+//!   send(bytes) -> status     sends one message; an error means that the link is lost
+//!   receive(until) -> result  returns the next message, valid until the next call, or an empty span after the time
+//!                             `until`. Without `until`, it waits. An error means that the link is lost
+//!   now() -> session_time     microseconds from any origin; must never decrease
+//!   reconnect(until)          optional. Returns ok if the link is back, peer_timeout at the time `until`, or another
+//!                             error if the link is lost for good
 template <class Link>
 concept transport = requires(Link& link, std::span<const std::byte> message, std::optional<session_time> until) {
   { link.send(message) } -> std::same_as<status>;

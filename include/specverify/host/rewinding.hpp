@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Adds `truncate` to a model that has none, for example a recurrent or hybrid model, or an engine whose cache cannot
-//! be truncated.
+//! Adds `truncate` to a model that has none, for example to a recurrent model.
 //!
-//! A session needs `truncate`, because after a rejection it truncates the caches of both models. `rewinding` keeps the
-//! ids that were fed. If the model has `save` and `load`, `rewinding` loads the last checkpoint (a saved state) and
-//! feeds the ids after the checkpoint. Otherwise it feeds the whole text again (`feed` at position 0 must begin a new
-//! text). There is one checkpoint, at or before the position of the last `keep_from` (committed length - 1). No
-//! truncation goes below the checkpoint, because `drive` calls `keep_from` before each feed. If the checkpoint is at
-//! this position, a rejection after T accepted drafts feeds T + 1 more ids.
-//! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. No rows are requested
-//!             for ids that are only fed again.
+//! A session needs `truncate`, because it truncates the caches of both models after a rejection. `rewinding` keeps the
+//! ids instead. If the model has `save` and `load`, `rewinding` loads the last saved state (checkpoint) and feeds the
+//! later ids again. Otherwise it feeds the whole text again, so `feed` at position 0 must begin a new text. The
+//! checkpoint is at or before the position of the last `keep_from`, which is the committed length - 1. For example, if
+//! the checkpoint is at this position, a rejection after T accepted drafts feeds T + 1 ids again.
+//! Guarantees: the rows equal those of a model that was fed the same ids without truncation. Ids that are fed again
+//!             request no rows.
 //! Cost:       O(ids fed), plus the time of the model; only `make` and the model's `save` allocate.
 //! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp
 #ifndef SPECVERIFY_HOST_REWINDING_HPP

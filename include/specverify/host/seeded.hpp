@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adds shared noise to a model's rows, so that the largest entry of a row is the token that row/race.hpp would draw.
 //!
-//! Use it to run sessions of the method `greedy` with shared noise: wrap the models of both sides with the same key.
-//! The text then equals the text that the target would draw with this key without a drafter. A draft is accepted if the
-//! drafter draws the same token as the target. The method `shared-noise` is much faster, because `seeded` writes V
-//! doubles per row. Both give the same tokens, unless the times of two tokens differ only by rounding.
-//! Symbols:    z = logit, T = temperature, E = time of core/noise.hpp. An entry of the new row is z - T ln E. After
-//!             bias and mask, the id of its largest entry is argmin E / e^(z / T). In a row of probabilities p, z = ln
-//!             p.
-//! Guarantees: rows are valid until the next feed and use memory that `make` allocates. The session still applies the
-//!             bias and mask of the model's transform. The transform's temperature and truncation have no effect on a
-//!             greedy rule, because they do not change the largest entry.
+//! Use it with the method `greedy`: wrap the models of both sides with the same key. The text is then the one that the
+//! target alone would draw with this key, and a draft is accepted if both models draw the same token. The method
+//! `shared-noise` gives the same tokens, except for rounding, and is much faster, because `seeded` writes V doubles per
+//! row.
+//! Symbols:    z = logit (ln p for a row of probabilities p), T = temperature, E = time of core/noise.hpp. An entry of
+//!             the new row is z - T ln E. The largest entry after bias and mask has the id argmin E / e^(z / T).
+//! Guarantees: rows are valid until the next feed, in memory that `make` allocates. The session still applies the bias
+//!             and mask of the model's transform. Temperature and truncation do not change the largest entry.
 //! Cost:       O(V) per row; only `make` allocates.
 //! See:        docs/algorithms/coupled.md, tests/unit/host/seeded_test.cpp
 #ifndef SPECVERIFY_HOST_SEEDED_HPP

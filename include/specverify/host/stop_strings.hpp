@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the first stop string in a text that arrives token by token. A stop string can span several tokens.
 //!
-//! Use it on the device, on committed text. When a string is found, keep the tokens before the string and end the
-//! session with `edge.stop`. If a single token marks the end, a stop token is cheaper (edge_options::stop_tokens).
-//! Guarantees: the result does not depend on how the bytes are divided into tokens. The object stores the strings and
-//!             the ends of the last tokens, but not the text.
+//! Use it on the device, on committed text: when it finds a string, keep the tokens before the string and call
+//! `edge.stop`. If a single token marks the end, edge_options::stop_tokens is cheaper.
+//! Guarantees: the result does not depend on how the bytes are divided into tokens. The text is not stored.
 //! Cost:       O(1) amortized per byte and string; allocates.
 //! See:        docs/algorithms/stop_strings.md, tests/unit/host/stop_strings_test.cpp
 #ifndef SPECVERIFY_HOST_STOP_STRINGS_HPP

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Describes the state of a link in one round (rates, loss, round-trip time), checks this state, and computes rates
-//! from power and distance.
+//! Describes a link in one round: rates, loss and round-trip time. Also checks these values, and computes a rate from
+//! power and distance.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: rate from power, distance and path loss.
-//! Symbols:    W = bandwidth in Hz; SNR = signal-to-noise ratio, linear; P, rho, a, N0 = the fields of radio_options.
-//! Guarantees: O(1), no allocation, noexcept. The checks also work under fast-math; rates are as precise as the
+//! Symbols:    W = bandwidth in Hz; SNR = signal-to-noise ratio, linear; P, rho, a, N0 = fields of radio_options.
+//! Guarantees: O(1), no allocation, noexcept. The checks also work under fast-math. Rates are as precise as the
 //!             platform's logarithm and power.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_state_test.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_STATE_HPP

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads and writes channel states as text (a trace). One run can record a trace, and another run can replay it.
+//! Reads and writes channel states as text (a trace), so that one run can record a link and another can replay it.
 //!
-//! Format:     CSV. The first line names the columns and units (`channel_trace_columns`); every other line is one step.
-//!             Numbers are written as the shortest decimal that reads back as the same value. Lines end with LF. The
-//!             reader also accepts CR LF, and a last line without a line end.
-//! Guarantees: bit-exact: `read_channel_trace` returns the states that `write_channel_trace` wrote, bit for bit, on
-//!             every platform and in every locale. No allocation, no exceptions, linear in the text. Every state that
-//!             is read passes check(channel_state), so `recorded_channel` accepts it and `write_channel_trace` can
-//!             write it.
+//! Format:     CSV. The first line names the columns and units (`channel_trace_columns`); each other line is one step.
+//!             Numbers are the shortest decimals that read back as the same value. Lines end with LF. The reader also
+//!             accepts CR LF, and a last line without a line end.
+//! Guarantees: bit-exact on every platform and in every locale: the reader returns the states that the writer was
+//!             given. Each of them passes check(channel_state). No allocation, no exceptions.
 //! Cost:       O(characters).
 //! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP
@@ -161,11 +159,11 @@ class trace_reader {
   return std::string_view(out.data(), writer.size());
 }
 
-//! Reads a trace into `out` and returns the steps. `max_channel_trace_steps` entries suffice. Entries after the last
-//! step are unchanged. After an error, the entries from the offending line on are unchanged too.
-//! Errors: (`where` = line from 1) byte_order_mark, trace_header (1); empty_record (2: no step); null_span (1);
-//!         trace_fields; trace_number (not a decimal number, or a number that is subnormal or that the field's type
-//!         cannot hold); invalid_rate, invalid_loss, invalid_duration (a minus sign, out of range); output_too_small.
+//! Reads a trace into `out` and returns the steps. `max_channel_trace_steps` entries suffice. On an error, only the
+//! entries of the lines before the wrong line are written.
+//! Errors (`where` = line from 1): byte_order_mark, trace_header (1); empty_record (2: no step); null_span (1);
+//! trace_fields; trace_number (not a decimal number, subnormal, or outside the field's type); invalid_rate,
+//! invalid_loss, invalid_duration (a minus sign, out of range); output_too_small.
 [[nodiscard]] inline result<std::span<channel_state>> read_channel_trace(std::string_view text,
                                                                          std::span<channel_state> out) noexcept {
   detail::trace_reader reader(text);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Estimates computing times of transformers from their shape: counts floating-point operations and bytes, and divides
-//! them by the speed of a CPU or GPU (roofline model).
+//! Estimates the computing time of a transformer from its shape: the number of operations and bytes, divided by the
+//! speed of the CPU or GPU (roofline model).
 //!
 //! Paper:      WISV (arXiv 2604.17701), equations (11)-(17).
 //! Symbols:    f(n) = token_flops after n = seen tokens; d, d_ff, V = hidden_size, feed_forward_size, vocab_size; P,
 //!             eta = peak, efficiency; F = flops; d_in, w = input_size, width of the head; |C| = mismatches.
-//! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas are valid only for values that
-//!             it accepts.
-//! Deviates:   adds a limit by memory bandwidth and a launch time, which the paper does not have. By default neither
-//!             costs time.
+//! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas need valid values.
+//! Deviates:   adds a limit by memory bandwidth and a launch time. Neither costs time by default.
 //! See:        docs/algorithms/latency.md, tests/unit/link/compute_test.cpp
 #ifndef SPECVERIFY_LINK_COMPUTE_HPP
 #define SPECVERIFY_LINK_COMPUTE_HPP

@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Estimates the duration of a round under each method's model (computing, transfer, round trips), and the resulting
-//! throughput.
+//! Estimates the duration of a round under each method's model, and the resulting throughput.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942):
 //!             the same without downlink; CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701)
 //!             eqs. (6), (10), (18), (19), reconstructed, and Table I.
-//! Symbols:    L = draft_length; t_d = draft_time (per token), t_v = verify_time (per round), t_rtt = round_trip; R_u,
-//!             R_d, eps_u, eps_d = rates and losses of the channel_state; B, U = uplink_bits, D = downlink_bits; M,
-//!             O_u, FH, SH and sizes of messages as in link/payload.hpp; t_tok, t_fix = per_token, fixed. All times in
-//!             s, sizes in bits, rates in bit/s.
-//! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas are valid only for values that
-//!             it accepts.
-//! Deviates:   a packet error rate multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited rate
-//!             costs no time. The fixed time of Table I includes the round trip, so `fitted_round_time` does not add
-//!             the round trip of the state.
+//! Symbols:    times in s, sizes in bits, rates in bit/s. L = draft_length; t_d = draft_time (per token), t_v =
+//!             verify_time (per round), t_rtt = round_trip; R_u, R_d, eps_u, eps_d = rates and losses of the
+//!             channel_state; B, U = uplink_bits, D = downlink_bits; t_tok, t_fix = per_token, fixed; M, O_u, FH, SH
+//!             and sizes of messages as in link/payload.hpp.
+//! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas need valid values.
+//! Deviates:   a packet error rate eps multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited
+//!             rate costs no time. Table I's fixed time includes the round trip, so `fitted_round_time` adds none.
 //! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP
@@ -198,10 +195,10 @@ SPECVERIFY_NAMESPACE_BEGIN
   return fitted_times{product / square, mean_seconds - numeric::product(product / square, mean_length)};
 }
 
-//! Returns the number of vectors, L - E[M], that SH must save to make up for the second exchange: P(M>0) (t_rtt +
-//! O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h. B_h = wisv_hidden_bits. If SH saves fewer vectors,
-//! FH is faster. `request_bits`: E[B_req | M > 0], the mean size of a request. If vectors take no time, SH is never
-//! faster, and the function returns `unlimited_rate`.
+//! Returns the number of hidden vectors that SH must save per round to be as fast as FH. SH needs a second exchange, so
+//! FH is faster if SH saves fewer. The number is L - E[M] = P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d)))
+//! (R_u(1-eps_u)) / B_h. B_h = wisv_hidden_bits; `request_bits` = E[B_req | M > 0]. Returns `unlimited_rate` if vectors
+//! take no time.
 [[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link,
                                                           double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the bits that each method sends on the uplink and the downlink, by the papers' formulas or with every field
-//! that a receiver needs.
+//! Computes the bits that each method sends on the uplink and the downlink, either by the papers' formulas or with
+//! every field that a receiver needs.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
 //!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
 //! Symbols:    L = draft_length; V = vocab_size; l = resolution; K, k = support_size; M = mismatches; d_D =
 //!             hidden_size; b_e = element_bits; b_prob = value_bits; b_tok = ceil(log2 V); B_h = d_D b_e; C(n, k) =
-//!             binomial; O_u, O_d = uplink_overhead, downlink_overhead; FH = every hidden vector is sent at once, SH =
-//!             only requested vectors are sent.
-//! Guarantees: O(1), no allocation, noexcept; exact integers if the paper's formula has whole bits, at most 2^64 - 1.
-//!             Call `check` first, because the formulas are valid only for a format that it accepts.
-//! Deviates:   QS: the bits of the distribution are counted for each of the L tokens, and the feedback has L + 1
-//!             possible values. HLM and WISV: the papers omit ids and counts that a receiver needs, but
-//!             `bit_accounting::wire` includes them.
+//!             binomial; O_u, O_d = uplink_overhead, downlink_overhead; FH = all hidden vectors are sent at once, SH =
+//!             only requested ones.
+//! Guarantees: O(1), no allocation, noexcept. Results are exact integers up to 2^64 - 1, if the paper's formula has
+//!             whole bits. Call `check` first, because the formulas need a valid format.
+//! Deviates:   QS: each of the L tokens counts the bits of its distribution, and the feedback has L + 1 values. HLM and
+//!             WISV: the papers omit ids and counts that a receiver needs; `bit_accounting::wire` includes them.
 //! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_PAYLOAD_HPP
 #define SPECVERIFY_LINK_PAYLOAD_HPP

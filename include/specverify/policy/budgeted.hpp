@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wraps a sparsifier so that the distribution of one draft stays within a window's bit budget for a round. It keeps at
-//! least one token, whatever this costs.
+//! Wraps a sparsifier so that one distribution stays within a window's bit budget for a round. At least one token is
+//! kept, whatever this costs.
 //!
-//! Use it to draft with a `budgeted_window`, as sessions do. If the sparsifier keeps a fixed number of tokens, the
-//! window's plan sets this number, and `budgeted` only marks a support that the budget has cut. If the sparsifier
-//! chooses the number itself and its support costs too much, `budgeted` calls it again with a maximum number.
-//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. The paper does not cut supports,
-//!             but `budgeted` does.
-//! Symbols:    K' = support size after `clamp`.
-//! Guarantees: `budgeted` is a sparsifier and uses the wrapped sparsifier's state. If the budget cut a support,
-//!             `support::cut` is set, so that the sparsifier's `advance` can take the cut into account. No allocation;
-//!             noexcept; bit-exact if the wrapped sparsifier is bit-exact.
-//! Cost:       O(1), plus the wrapped sparsifier's cost, or twice that cost if the budget cuts a support.
+//! Use it to draft with a `budgeted_window` outside a session; a session limits supports in the same way. A sparsifier
+//! with a fixed number of tokens gets this number from the window's plan. A sparsifier that chooses the number itself
+//! is called again with a limit if its support costs too much.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. The paper does not cut supports.
+//! Guarantees: `budgeted` is a sparsifier with the wrapped sparsifier's state. If the budget cuts a support,
+//!             `support::cut` is set for `advance`. No allocation; noexcept; bit-exact if the wrapped sparsifier is
+//!             bit-exact.
+//! Cost:       the wrapped sparsifier's cost, at most twice, plus O(1).
 //! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
 #ifndef SPECVERIFY_POLICY_BUDGETED_HPP
 #define SPECVERIFY_POLICY_BUDGETED_HPP

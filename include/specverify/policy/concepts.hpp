@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the concepts of an edge's two kinds of policies. A window chooses the number of drafts of a round, their
-//! resolution and their support size. A skip policy decides whether to send a drafted token.
+//! Defines the concepts of an edge's two kinds of policies. A window chooses the number of drafts of a round, the
+//! resolution and the support size. A skip policy decides whether to send a drafted token.
 //!
-//! A window looks at the distribution of a position and decides whether to draft this position, before the token is
-//! drawn. The decision must not depend on the token, because otherwise the text would not follow the target's
-//! distribution (conformance test T34). A skip policy may use the token, so all skip policies except `always_send` are
-//! lossy.
+//! A window may look at the distribution of a position, but not at the token drawn from it; otherwise the text would
+//! not follow the target's distribution (conformance test T34). A skip policy may look at the token, so every skip
+//! policy except `always_send` is lossy.
 //! Cost: O(1), plus the window's cost; no allocation.
 //! See: docs/algorithms/window.md, docs/algorithms/skip.md, tests/unit/policy/concepts_test.cpp
 #ifndef SPECVERIFY_POLICY_CONCEPTS_HPP
@@ -50,14 +49,18 @@ struct plan_range {
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Plans the drafts of each round. `begin(observation)` must return the plan of a round. `proceed(position, law, bits)`
-//! must return whether the round also drafts this position, which has this distribution; `bits` is the cost of the
-//! earlier distributions of the round. Both functions must be pure. A policy whose `proceed` is always true can set
-//! `unconditional = true`. A policy that reads `observation::accepted_probability` must set `needs_probabilities =
-//! true`, because a session measures these probabilities only then. A policy that counts in a unit other than bits also
-//! has `charge(law)`; `bits` is then the sum of the earlier charges. A session limits L and l of a plan to the window's
-//! `range`, K to the sparsifier's K, and L to the rest of the text. Satisfied by: `fixed_window` (the same plan every
-//! round), `bit_budget_window`, `model_window`, `dqn_window`.
+//! Plans the drafts of each round. `begin(observation)` must return the round's plan. `proceed(position, law, bits)`
+//! must return whether to draft this position as well: `law` is its distribution, and `bits` is the cost of the round's
+//! earlier distributions. Both functions must be pure. A session limits the plan: L and l to the window's `range`, K to
+//! the sparsifier's K, and L to the rest of the text.
+//!
+//! Optional members:
+//! - `unconditional = true`, if `proceed` always returns true.
+//! - `needs_probabilities = true`, if `begin` reads `observation::accepted_probability`, because a session measures it
+//!   only then.
+//! - `charge(law)`, if the cost is not in bits; `bits` is then the sum of the earlier charges.
+//!
+//! Satisfied by: `fixed_window` (the same plan every round), `bit_budget_window`, `model_window`, `dqn_window`.
 template <class Policy>
 concept window_policy = std::copyable<Policy> && requires(const Policy& policy, const observation& seen,
                                                           std::uint32_t position, const law& next, std::uint64_t bits) {
@@ -86,10 +89,9 @@ concept charging_window = window_policy<Policy> && requires(const Policy& policy
   { policy.charge(next) } noexcept -> std::same_as<std::uint64_t>;
 };
 
-//! A window policy with a bit budget. `clamp()` must return the K that `begin` plans within the budget. `clamp(n)` must
-//! return the limit of a distribution with n tokens, for a sparsifier that chooses the number of tokens. A session
-//! calls both functions so that no position costs more than the budget of a round, and counts the distributions that
-//! the budget cuts. Satisfied by: `bit_budget_window`.
+//! A window policy with a bit budget. `clamp()` must return the K that `begin` plans. `clamp(n)` must return the
+//! largest affordable support for a sparsifier that has chosen n tokens. A session calls both, so no position costs
+//! more than the round's budget, and counts the distributions that the budget cuts. Satisfied by: `bit_budget_window`.
 template <class Policy>
 concept budgeted_window = window_policy<Policy> && requires(const Policy& policy, std::uint32_t support_size) {
   { policy.clamp() } noexcept -> std::same_as<budget_clamp>;
@@ -123,12 +125,11 @@ template <window_policy Window, class Source>
   return draw(next, stream);
 }
 
-//! Decides which drafted tokens are verified: `send(seen)` must return whether to upload and verify the token;
-//! otherwise the edge commits the token on its own. The static members specify the data that `seen` must have, and the
-//! guarantee. A policy that needs uncertainty must have the member `perturbation`, and a policy that needs attention
-//! must have the member `importance`. If a policy has `uncertain(seen)`, a session counts the uncertain tokens that the
-//! policy skips (`session_statistics::skipped_uncertain`). Satisfied by: `always_send`, `random_skip`,
-//! `uncertainty_gate`, `uncertainty_and_importance_gate`.
+//! Decides which drafted tokens are verified. `send(seen)` must return true to upload the token, or false if the edge
+//! commits the token on its own. The static members specify the data that `seen` must have, and the guarantee. A policy
+//! that needs uncertainty must have a member `perturbation`, and one that needs attention a member `importance`. If a
+//! policy has `uncertain(seen)`, a session counts the skipped uncertain tokens. Satisfied by: `always_send`,
+//! `random_skip`, `uncertainty_gate`, `uncertainty_and_importance_gate`.
 template <class Policy>
 concept skip_policy = std::copyable<Policy> && requires(const Policy& policy, const skip_observation& seen) {
   { policy.send(seen) } noexcept -> std::same_as<bool>;

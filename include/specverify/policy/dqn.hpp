@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides a window that is learned: a small network estimates the value of each of 22 actions (L drafts at resolution
-//! l) for the next round, and the window chooses the action with the highest value.
+//! Plans each round with a small trained network. The network estimates the value of 22 actions (L drafts at resolution
+//! l), and the window takes the action with the highest value.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
 //!             code.
-//! Symbols:    f = accepted_probability, 64 numbers. The network has three branches with ReLU: f 64-128-128; mean and
-//!             newest of the non-zero entries of f 2-32-32; uplink state 1-16-16. Their 176 outputs are the inputs of
-//!             the joined layers 176-128 (ReLU)-22.
-//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Weights are one plain
-//!             array. `read_dqn` accepts exactly the output of `write_dqn`, and returns an error for each kind of
-//!             defect. Near-tie: if two actions have almost equal values, float rounding can decide which action is
-//!             chosen.
+//! Symbols:    f = accepted_probability, 64 numbers. Three ReLU branches: f 64-128-128; mean and newest of the non-zero
+//!             entries of f 2-32-32; uplink state 1-16-16. Their 176 outputs enter the layers 176-128 (ReLU)-22.
+//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. `read_dqn` accepts only
+//!             files that `write_dqn` can write. Near-tie: rounding can decide between two actions of almost equal
+//!             value.
 //! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP
@@ -182,11 +180,10 @@ inline constexpr std::uint64_t dqn_magic_mask = 0x0000FFFFFFFFFFFFu;
   return out.first(dqn_file_bytes);
 }
 
-//! Reads the output of `write_dqn` into `values`, which must have at least `dqn_parameters` elements, for example
-//! `dqn_weights::values`. The weights are not returned by value, because they take 0.2 MB.
+//! Reads the output of `write_dqn` into `values`, for example into `dqn_weights::values`. `values` must have at least
+//! `dqn_parameters` elements. On an error `values` are unchanged.
 //! Errors: output_too_small (`where` = values needed), truncated, trailing_bytes, weights_header (not such a file),
-//!         unknown_version, weights_shape (`where` = layer), checksum_mismatch, value_not_finite (`where` = weight). On
-//!         an error `values` are unchanged.
+//! unknown_version, weights_shape (`where` = layer), checksum_mismatch, value_not_finite (`where` = weight).
 [[nodiscard]] inline result<std::span<float>> read_dqn(std::span<const std::byte> in,
                                                        std::span<float> values) noexcept {
   constexpr std::size_t header = 8 + 4 + 8 * dqn_layers.size();

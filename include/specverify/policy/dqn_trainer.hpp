@@ -3,13 +3,12 @@
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) with the settings of the authors' code; double Q-learning:
 //!             van Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
-//! Symbols:    s, a, r, s' = state, action, reward and next state of a round; Q = value of an action by a network;
+//! Symbols:    s, a, r, s' = state, action, reward and next state of a round; Q = a network's value of an action;
 //!             target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss =
 //!             mean over the batch of (Q_online(s, a) - target)^2.
-//! Guarantees: the same seed, options and environment give the same weights, bit for bit, in the same build; only
-//!             `make` allocates.
-//! Deviates:   the environment computes rewards and evaluations, and must charge each round at the link rate of that
-//!             round. This avoids defects of the authors' code.
+//! Guarantees: the same build, seed, options and environment give the same weights, bit for bit.
+//! Deviates:   the environment computes rewards, and must charge each round at that round's link rate. This avoids
+//!             defects of the authors' code.
 //! Cost:       O(batch * weights) per update; only `make` allocates.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Plans each round for the highest modelled throughput, which is the expected number of tokens divided by the round's
-//! time.
+//! Plans each round for the highest modelled throughput: expected tokens divided by the round's time.
 //!
-//! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605). The paper does not define it,
-//!             so the rule is ours.
-//! Symbols:    L, l = the action; alpha = acceptance_of(observation, l); E[tokens] = sum of alpha^k for k = 0..L. A
-//!             round takes L t_d + U/R_u + t_v + D/R_d + t_rtt, where t_d = time to draft a token, t_v = time to verify
-//!             a round, U and D = bits on the uplink and the downlink, R_u and R_d = rates, t_rtt = round trip.
+//! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605). The paper does not define the
+//!             baseline, so this rule is ours.
+//! Symbols:    L, l = draft length and resolution; alpha = acceptance_of(observation, l); E[tokens] = sum of alpha^k
+//!             for k = 0..L. A round takes L t_d + U/R_u + t_v + D/R_d + t_rtt. t_d = time to draft a token, t_v = time
+//!             to verify a round, U and D = bits on the uplink and downlink, R_u and R_d = rates, t_rtt = round trip.
 //! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
-//! Deviates:   the window assumes that the next round has the measured rates, and maximizes the throughput of this
-//!             round only. The difference from the best long-run policy is of second order.
+//! Deviates:   the window maximizes only the next round's throughput, and assumes that the measured rates continue.
 //! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp
 #ifndef SPECVERIFY_POLICY_MODEL_WINDOW_HPP
 #define SPECVERIFY_POLICY_MODEL_WINDOW_HPP

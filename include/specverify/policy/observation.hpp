@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Holds the data that a policy can use to plan the next round: recorded numbers, but never a clock or a token.
+//! Holds the numbers from which a policy plans the next round.
 //!
-//! A session fills an observation from counters and from the host's measurements of the link, and stores the
-//! observation in the journal. Therefore a policy makes the same choices in a run with faults as in a run without
-//! faults.
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): the state of the paper's adaptive policy is the drafter's
-//!             probability of the last 64 accepted tokens and the state of the uplink.
+//! A session fills an observation from counters and from the host's measurements of the link, and stores it in the
+//! journal. An observation contains no clock and no tokens, so lost connections do not change a policy's choices.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); the state of its adaptive policy is the drafter's
+//!             probability of the last 64 accepted tokens, and the state of the uplink.
 //! Guarantees: trivially copyable, no allocation.
 //! Cost:       O(1).
 //! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp
@@ -93,10 +92,10 @@ inline constexpr std::uint32_t resolution_without_lattice = 1;
   return mean;
 }
 
-//! Adds the tested drafts of a round to the mean of this resolution. A fifth resolution replaces the fourth. Resolution
-//! 0 means drafts without a lattice, which share one mean, that of `resolution_without_lattice`. In this mean, the
-//! weight of a tested draft is 1 / (n + 5), but at least 0.01, where n is the number of accepted drafts and finished
-//! rounds before it. In other means the weight is `acceptance_weight`.
+//! Adds the tested drafts of a round to the mean of this resolution, each with the weight `acceptance_weight`. A fifth
+//! resolution replaces the fourth. Resolution 0 means drafts without a lattice; they share the mean of
+//! `resolution_without_lattice`. There, a draft has the weight max(0.01, 1 / (n + 5)), where n counts the earlier
+//! accepted drafts and finished rounds.
 constexpr void record_acceptance(observation& seen, std::uint32_t resolution, std::uint32_t drafted,
                                  std::uint32_t accepted) noexcept {
   if (drafted == 0) return;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the inputs of a skip policy for a drafted token: the disagreements, a random number, and the attention row.
+//! Measures the inputs of a skip policy for a drafted token: its uncertainty, a random number, and the attention row.
 //!
-//! Use it before `skip.send(seen)` if you draft without a session. Sessions measure the same inputs.
+//! Use it before `skip.send(seen)` if you draft without a session.
 //! Paper:      arXiv 2505.11788 (U-HLM, CU-HLM), arXiv 2508.12590; see policy/skip.hpp.
-//! Symbols:    u = disagreements / samples, the uncertainty of the token.
-//! Guarantees: a pure function of (row, token, attention, uniforms); no allocation; noexcept. Counters: purposes 4 and
-//!             5 for the disagreements, 10 for the random number. A policy that needs neither uses no counters.
+//! Symbols:    u = disagreements / samples, the token's uncertainty.
+//! Guarantees: a pure function of (row, token, attention, uniforms); no allocation; noexcept. The random numbers have
+//!             purposes 4 and 5 (disagreements) and 10, and are not drawn for a policy that needs none.
 //! Cost:       at most O(V) per sample if the policy needs uncertainty; O(n) for an attention row of n weights;
 //!             otherwise O(1).
 //! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp
@@ -62,11 +62,10 @@ template <uniform_source Source, class Measure>
 
 }  // namespace detail
 
-//! Measures the inputs that `skip` needs for the drafted `token`: the disagreements on the drafter's row, and the
-//! random number. Checks the attention row if `skip` needs it. `attention` is the attention row of the query that
-//! produced `row`, or empty. Then call `skip.send(seen)`.
-//! Errors: attention_missing, invalid_attention; invalid_argument (options), and the errors of
-//! `temperature_perturbation`.
+//! Measures the inputs that `skip` needs for the drafted `token`, to call `skip.send(seen)`. `row` is the drafter's
+//! row, and `attention` is the attention row of the query that produced `row`. `attention` may be empty if `skip` does
+//! not need it.
+//! Errors: attention_missing, invalid_attention; invalid_argument (options); errors of `temperature_perturbation`.
 template <execution_policy Policy, class Scalar, skip_policy Skip, uniform_source Source>
 [[nodiscard]] result<skip_observation> observe_skip(const row_reading<Policy, Scalar>& row, const Skip& skip,
                                                     token_id token, std::span<const float> attention,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the actions from which an adaptive window chooses in each round. An action is a number of drafts and a
-//! resolution.
+//! Lists the actions of an adaptive window. An action is a number of drafts and a resolution.
 //!
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution; the
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution. The
 //!             authors' code chooses L from {12, 10, 9, ..., 1} and l from {720, 240}.
 //! Symbols:    L = draft_length, l = resolution, b = bits of a distribution, V = vocab_size; l(b) = resolution_for_bits
 //!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines skip policies. A skip policy decides whether a drafted token is uploaded for verification, or committed by
-//! the edge without the cloud.
+//! Defines skip policies. A skip policy decides whether the edge uploads a drafted token for verification, or commits
+//! the token without the cloud.
 //!
-//! Paper:      arXiv 2505.11788 (HLM: always; Rand-HLM: at random; U-HLM and CU-HLM: uncertain tokens), arXiv
+//! Paper:      arXiv 2505.11788 (HLM: uploads always; Rand-HLM: at random; U-HLM and CU-HLM: uncertain tokens), arXiv
 //!             2508.12590 (uncertain and important tokens).
-//! Symbols:    M = samples, u = disagreements / M, u_th = threshold. A token is sent iff disagreements > floor(u_th M +
-//!             1e-9), in integers.
-//! Law:        let s_d = P(skip | d) for a drafted token d, and let x be the drafter's distribution. Then the
-//!             probability that v is committed is x_v s_v + the share of v after verification of the tokens that are
-//!             sent. This probability equals the target's distribution only for always_send, so all other policies are
-//!             `lossy`.
-//! Guarantees: pure; no allocation; noexcept. The decision depends on the drafted token, on the drafter's row and
-//!             attention, and on a random number, but never on the target.
+//! Symbols:    M = samples, u = disagreements / M, u_th = threshold. A token is uncertain if disagreements > floor(u_th
+//!             M + 1e-9), in integers.
+//! Law:        a token v is committed with probability x_v s_v + the share of v after verification. x = the drafter's
+//!             distribution; s_v = probability of skipping v. The sum is the target's distribution only for
+//!             always_send, so all other policies are `lossy`.
+//! Guarantees: pure; no allocation; noexcept. The decision never depends on the target.
 //! Cost:       O(1), or O(n) for an attention row of n weights.
 //! See:        docs/algorithms/skip.md, tests/unit/policy/skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_SKIP_HPP

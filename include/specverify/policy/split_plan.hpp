@@ -4,12 +4,12 @@
 //! Paper:      none for the model, which uses the round time of link/latency.hpp; arXiv 2606.25091 also studies when
 //!             split decoding is faster.
 //! Symbols:    L = number of drafts; alpha = acceptance; E[tokens] = sum of alpha^k for k = 0..L. A round takes L t_d +
-//!             U/R_u + t_v + D/R_d + t_rtt, where t_d = time to draft a token, t_v = time to verify a round, U and D =
-//!             bits on the uplink and the downlink, R_u and R_d = rates, t_rtt = round trip. A streamed token takes
-//!             max(t_v, D/R_d), because its round trip overlaps with the next token.
+//!             U/R_u + t_v + D/R_d + t_rtt. t_d = time to draft a token, t_v = time to verify a round, U and D = bits
+//!             on the uplink and downlink, R_u and R_d = rates, t_rtt = round trip. A streamed token takes max(t_v,
+//!             D/R_d), because its round trip overlaps with the next token.
 //! Guarantees: pure, O(L) with L <= `most_drafts`; no allocation, noexcept.
-//! Deviates:   the model has the same acceptance for every draft, and no queue in the cloud. If requests wait in a
-//!             queue, add the wait to `verify_time`.
+//! Deviates:   every draft has the same acceptance, and the cloud has no queue. If requests wait, add the wait to
+//!             `verify_time`.
 //! See:        docs/choosing.md, docs/algorithms/split_plan.md, tests/unit/policy/split_plan_test.cpp
 #ifndef SPECVERIFY_POLICY_SPLIT_PLAN_HPP
 #define SPECVERIFY_POLICY_SPLIT_PLAN_HPP

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Limits a round by a bit budget: `bit_budget_window` ends the round before the draft that would exceed the budget.
-//! For a window without a budget, see `fixed_window` in policy/concepts.hpp.
+//! For a window without a budget, use `fixed_window` (policy/concepts.hpp).
 //!
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
 //!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
 //! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
-//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. The window decides whether to draft a
-//!             position from the position's distribution, before the token is drawn.
-//! Deviates:   L >= 1 always. The paper's rule would stop forever if the first position costs more than B (for example,
-//!             if 583 <= K <= 49770 at V = 50257, l = 100, B = 5000). Here the support is cut to the K' largest tokens,
-//!             for the largest K' within B.
+//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. The decision to draft a position depends
+//!             on the position's distribution, but not on the token.
+//! Deviates:   the first position is always drafted; the paper's rule would stop forever if it costs more than B.
+//!             Instead, the support is cut to the largest K' within B. For example, at V = 50257, l = 100 and B = 5000,
+//!             this happens for 583 <= K <= 49770.
 //! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp
 #ifndef SPECVERIFY_POLICY_WINDOW_HPP
 #define SPECVERIFY_POLICY_WINDOW_HPP
@@ -71,10 +71,10 @@ SPECVERIFY_NAMESPACE_BEGIN
   return numeric::product(1.02, law + place) + 1;
 }
 
-//! Returns the largest support of at most `support_size` tokens whose position costs at most `budget` bits. With
-//! `allow_dense` it returns the whole vocabulary if `support_size` tokens exceed the budget but the whole vocabulary
-//! does not. The result is at least 1 token, even if this token exceeds the budget, because a round must draft. With
-//! `at_most`, every smaller number of tokens must also be within the budget. O(log K).
+//! Returns the largest support of at most `support_size` tokens whose position costs at most `budget` bits, but at
+//! least 1 token, because a round must draft. If all V tokens are within the budget and `support_size` tokens are not,
+//! then `allow_dense` returns V. With `at_most`, every smaller number of tokens must also be within the budget. O(log
+//! K).
 [[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size,
                                                 std::uint32_t support_size, std::uint32_t resolution, double budget,
                                                 clamp_options options = {}) noexcept {
@@ -96,12 +96,12 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {low, true, false};
 }
 
-//! A window that drafts while the bits of the round are within a budget.
+//! A window that drafts while the round's bits are within a budget.
 //!
-//! `charge` counts units of 2^-10 bit, rounded up, because the papers' bits are real numbers. The cost depends on K
-//! after the clamp for top_k, on the number of listed tokens for threshold, and on the number of positive counts for
-//! drop_zero. Therefore threshold needs distributions that list zero counts (law_format::sparse_paper). For dense the
-//! cost is fixed.
+//! `charge` returns a cost in units of 2^-10 bit, rounded up, because the papers' bits are real numbers. The cost
+//! depends on the support: on K after the clamp for top_k, on the number of listed tokens for threshold, and on the
+//! number of positive counts for drop_zero; for dense it is fixed. Threshold needs distributions that list zero counts
+//! (law_format::sparse_paper).
 struct bit_budget_window {
   std::uint32_t max_draft_length = 4;  //!< L without the budget
   std::uint32_t resolution = 100;      //!< l

@@ -1,21 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measures the exact distribution of the outcomes of any function that takes a source of uniform random numbers.
 //!
-//! The function runs on a scripted source. For each random number that the function reads, the search finds, by
-//! bisection to the last bit, the intervals on which the function behaves the same: the same outcome, and the same
-//! counters read. The numbers read earlier are fixed. The numbers read later take several settings (all 0, all near 1,
-//! middle, scattered), so that a breakpoint is found even if it appears only when a later number is small. The widths
-//! of intervals are multiples of 2^-53 and are summed without rounding.
-//! Paper:      none. A test with `enumerate_law` measures the library's own function, so the test needs no formula for
-//!             the acceptance.
+//! The function runs on a scripted source. For each random number that it reads, bisection to the last bit finds the
+//! intervals of equal behaviour: the same outcome, and the same numbers read. Earlier numbers are fixed. Later numbers
+//! take several settings (all 0, all near 1, middle, scattered), because some breakpoints appear only if a later number
+//! is small. The widths of the intervals are summed exactly.
+//! Paper:      none. A test measures the library's own function, so it needs no formula for the acceptance.
 //! Symbols:    dimension = one half (two 32-bit words) of one counter, which is one random number.
-//! Guarantees: the masses sum to exactly 1 if `complete`. The search can miss a behaviour that begins and ends between
-//!             two probes of the grid, or that appears under no setting. Therefore the function also runs at `checks`
-//!             random points, and the behaviour there is compared with the prediction of the search. After a wrong
-//!             prediction, a new search has one more probe and one more setting. If a prediction is still wrong after
-//!             `refinements` such searches, `grid_may_be_too_coarse` is set. O(leaves * grid * settings) calls.
-//!             Allocates (test kit); one thread.
-//! Deviates:   of the 64 bits of a half, the low 11 are constant, so integer draws with bounds below 2^10 never retry.
+//! Guarantees: the masses sum to exactly 1 if `complete`. A behaviour between two probes of the grid, or under no
+//!             setting, can be missed. Therefore the result is compared with the function at `checks` random points.
+//!             After a difference, the search runs again with one more probe and one more setting, at most
+//!             `refinements` times, and then sets `grid_may_be_too_coarse`. O(leaves * grid * settings) calls.
+//!             Allocates; one thread.
+//! Deviates:   the low 11 of the 64 bits of a half are constant, so integer draws with bounds below 2^10 never retry.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 #define SPECVERIFY_TESTING_ENUMERATE_LAW_HPP

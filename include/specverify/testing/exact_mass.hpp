@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes sums and products of interval widths exactly. Each width is a multiple of 2^-53.
+//! Adds and multiplies widths of intervals exactly. Each width is a multiple of 2^-53.
 //!
 //! Paper:      none; test kit.
-//! Guarantees: sums and products are exact; only `value` rounds, to within one unit in the last place. O(digits);
-//!             allocates.
+//! Guarantees: only `value` rounds, to within one unit in the last place. O(digits); allocates.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/exact_mass_test.cpp
 #ifndef SPECVERIFY_TESTING_EXACT_MASS_HPP
 #define SPECVERIFY_TESTING_EXACT_MASS_HPP

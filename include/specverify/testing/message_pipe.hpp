@@ -2,13 +2,11 @@
 //! Connects two threads of one process with a blocking transport, for examples and tests. The edge uses one end and the
 //! cloud the other.
 //!
-//! The pipe has a clock, in microseconds from 0, which does not advance while a side works. If both sides wait, the
-//! clock jumps to the earlier deadline, so timeouts happen without sleeping, and a run is repeatable. If both sides
-//! wait without a deadline, no message can ever arrive, so `receive` returns link_lost to both instead of blocking
-//! forever.
-//! Guarantees: messages arrive whole, once and in order. If one end is destroyed, the other end first receives the
-//!             messages that were sent before, and then link_lost. If `edge` or `cloud` makes the destroyed end again,
-//!             the other end can send to it again.
+//! The pipe has its own clock, in microseconds from 0. The clock does not advance while a side works. If both wait, it
+//! jumps to the earlier deadline, so timeouts need no sleep and a run is repeatable. If both sides wait without a
+//! deadline, `receive` returns link_lost to both, because no message can ever arrive.
+//! Guarantees: messages arrive whole, once and in order. If one end is destroyed, the other first receives the messages
+//!             sent before, and then link_lost. `edge` and `cloud` can make the destroyed end again.
 //! Cost:       O(bytes); allocates.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides uniform random numbers that a test sets in advance for each counter, and records the counters that are
-//! read.
+//! Provides random numbers that a test sets in advance, and records the counters that are read.
 //!
-//! Use it to run a function on chosen numbers, and to check which counters it reads and in which order.
+//! Use it to run a function on chosen numbers, or to check which counters the function reads.
 //! Paper:      none; test kit.
-//! Symbols:    half = one of the two 64-bit words of a counter; k = number of steps of 2^-53 in the decision uniform of
-//!             a half.
-//! Guarantees: every counter has a value: the value that the test set, otherwise the value that `script_fill`
-//!             specifies. Allocates; one thread.
+//! Symbols:    half = one of the two 64-bit words of a counter; k = steps of 2^-53 in the decision uniform of a half.
+//! Guarantees: every counter has a value, either set by the test or specified by `script_fill`. Allocates; one thread.
 //! Cost:       O(n) per read, n = number of values that are set.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp
 #ifndef SPECVERIFY_TESTING_UNIFORM_SCRIPT_HPP

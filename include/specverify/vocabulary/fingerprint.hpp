@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes a 128-bit fingerprint of a vocabulary. Models with the same fingerprint have the same tokens with the same
-//! ids, unless the hash collides.
+//! Computes a 128-bit fingerprint of a vocabulary. Vocabularies with the same fingerprint have the same tokens with the
+//! same ids, unless the hash collides.
 //!
-//! Paper:      none; the 128-bit hash FNV-1a (Fowler, Noll, Vo; RFC 9923) of (id, class, length, bytes) of every token,
-//!             in ascending order of ids, and of V.
+//! Paper:      none; 128-bit FNV-1a (Fowler, Noll, Vo; RFC 9923) over the id, class, length and bytes of every token,
+//!             in ascending order of ids, and over V.
 //! Symbols:    V = number of tokens added.
-//! Guarantees: O(bytes), constexpr, no allocation, noexcept; the same value on every machine. Bit-exact.
-//! Deviates:   FNV is not a cryptographic hash, so it detects mistakes but not forgeries.
+//! Guarantees: O(bytes), constexpr, no allocation, noexcept. Bit-exact: the same value on every machine.
+//! Deviates:   FNV is not a cryptographic hash. It detects mistakes, but not forgeries.
 //! See:        docs/algorithms/fingerprint.md, tests/unit/vocabulary/fingerprint_test.cpp
 #ifndef SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
 #define SPECVERIFY_VOCABULARY_FINGERPRINT_HPP
