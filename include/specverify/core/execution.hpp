@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines execution policies, which select the implementation (scalar or vector) of an operation on a whole row. The
-//! policy is the first argument of each such operation.
+//! Defines execution policies. A policy is the first argument of each operation on a row and selects the
+//! implementation.
 //!
-//! `exec::seq` runs the scalar reference code, and `exec::simd` runs the vector kernels for the instruction set of this
-//! translation unit. Each set of compiler flags has its own type of `exec::simd`, so translation units with different
-//! flags never share a template instance. Because this type derives from the type of `exec::seq`, a kernel without a
-//! vector version falls back to the scalar version.
+//! `exec::seq` runs the scalar reference code. `exec::simd` runs the vector kernels for the instruction set of this
+//! translation unit; a kernel without a vector version runs the scalar code. Translation units with different compiler
+//! flags have different types of `exec::simd`, so they never share a template instance.
 //! See: docs/algorithms/execution.md, tests/unit/core/execution_test.cpp
 #ifndef SPECVERIFY_CORE_EXECUTION_HPP
 #define SPECVERIFY_CORE_EXECUTION_HPP

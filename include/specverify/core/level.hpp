@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects functions by instruction set at run time, so that one program uses the widest vector instructions that the
-//! CPU supports.
+//! Selects functions by instruction set at run time, so one program can use the widest vectors of each CPU.
 //!
 //! Use it when you distribute binaries. Put the calls that need vectors into one source file. The CMake function
-//! `specverify_levels` builds this file once per level (a set of vector instructions), and the rest of the program
-//! stays at the baseline. When the program starts, it selects the function table for the level that `cpu_level`
-//! returns. Without dispatch, the compiler flags of a translation unit decide its level.
-//! Guarantees: no allocation, noexcept; every level gives the same tokens, verdicts and integers, except at near ties.
-//!             The object files of a level define only one global symbol, the table, so the linker cannot replace a
-//!             baseline function with an inline function of a level.
+//! `specverify_levels` compiles this file once per level, which is a set of vector instructions. At startup, select the
+//! table of functions for the level that `cpu_level` returns.
+//! Guarantees: no allocation, noexcept. Every level gives the same tokens, verdicts and integers, except at near ties.
+//!             The object files of a level define only one global symbol, the table, so the linker cannot merge the
+//!             inline functions of a level with those of the baseline.
 //! Cost:       O(1).
 //! See:        docs/algorithms/level.md, cmake/specverify-levels.cmake, tests/unit/core/level_test.cpp,
 //!             tests/consumer/levels/

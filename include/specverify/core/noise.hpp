@@ -1,24 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes shared noise: a random time E > 0 for each position and token id, the same on both machines.
+//! Computes shared noise: a random time E > 0 for each position and token id, the same on every machine with the same
+//! key.
 //!
-//! Use it when a device and a cloud must draw with the same random numbers. Each side has its own probabilities p_v,
-//! and picks the id v with the smallest E_v / p_v (row/race.hpp). This id has the distribution p, and two similar
-//! distributions usually give the same id. If vLLM or SGLang samples for the cloud, use the noise kind of this engine,
-//! and give the engine the key as its seed.
-//! Papers:     Daliri, Musco, Suresh: Coupling without communication and drafter-invariant speculative decoding
-//!             (arXiv 2408.07978). MurmurHash3: Appleby, public domain. The engines' files: vLLM 0.33.0,
+//! Use it when a device and a cloud must draw with the same random numbers. Each side picks the id v with the smallest
+//! E_v / p_v, where p_v is its own probability of v (row/race.hpp). If vLLM or SGLang samples for the cloud, choose the
+//! noise kind of that engine, and give the engine the key as its seed.
+//! Papers:     Daliri, Musco, Suresh: Coupling without communication and drafter-invariant speculative decoding (arXiv
+//!             2408.07978). MurmurHash3: Appleby, public domain. Source files: vLLM 0.33.0,
 //!             v1/worker/gpu/sample/gumbel.py; SGLang 0.5.23, srt/layers/sampler.py.
-//! Symbols:    philox: h = 64 bits for (key, position, id); E = -ln(1 - (h + 1/2) 2^-64), exponentially distributed,
-//!             mean 1. vllm_fp32, vllm_fp64 and sglang: h = MurmurHash3 of (key, position - 1, id), and E is -ln(1 - u)
-//!             or -ln u for the engine's uniform number u, which is made from 32 or 53 hash bits.
-//! Arithmetic: the high half of philox's h is word id mod 4 of Philox at {position, round 0, lane id / 4,
-//!             coupling_noise}. The low half is the same word at lane id / 4 + 2^31. This header computes the logarithm
-//!             by a series in double, so no mathematics library can change a token.
-//! Guarantees: E is never 0 and never infinite. philox: E < 45.06. E does not depend on the round, so a device that
-//!             drafts a position again gets the same noise. u equals the engine's bit for bit; E has double precision
-//!             even if the engine computes in float. constexpr, no allocation, O(1); bit-exact, unless built with
-//!             -ffast-math.
-//! See:        docs/algorithms/noise.md, tests/unit/core/noise_test.cpp
+//! Symbols:    E = exponentially distributed noise with mean 1; h = 64 bits of Philox for (key, position, id), or a
+//!             MurmurHash3 of (key, position - 1, id) for an engine's kind; u = the uniform number that an engine makes
+//!             from h.
+//! Guarantees: E is never 0 and never infinite; E < 45.06 for `philox`. E does not depend on the round, so a device
+//!             that drafts a position again gets the same noise. For an engine's kind, u equals the engine's number bit
+//!             for bit, and E has double precision even if the engine computes in float. constexpr, no allocation,
+//!             O(1); bit-exact, unless built with -ffast-math.
+//! See:        docs/algorithms/noise.md (the formula of each kind), tests/unit/core/noise_test.cpp
 #ifndef SPECVERIFY_CORE_NOISE_HPP
 #define SPECVERIFY_CORE_NOISE_HPP
 

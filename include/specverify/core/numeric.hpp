@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides bit-level arithmetic: tests for NaN and infinity, half precision, little-endian bytes, wide products and
-//! checksums. Also provides a few functions of <cmath>.
+//! Provides bit-level arithmetic (tests for NaN and infinity, half precision, little-endian bytes, wide products,
+//! checksums) and a few functions of <cmath>.
 //!
-//! Use these functions to test for NaN or infinity under -ffast-math, where the compiler removes `x != x` and `isnan`,
-//! and to read bytes in the same way on every machine.
+//! Use these functions under -ffast-math, because the compiler then removes `x != x` and `isnan`.
 //! Guarantees: noexcept, no allocation, C++17 clean, bit-exact (except exp, exp2, log and log2). All functions except
 //!             `fnv1a` and `count_below` are O(1).
 //! See:        docs/algorithms/numeric.md, tests/unit/core/numeric_test.cpp

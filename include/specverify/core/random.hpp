@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Generates counter-based random numbers with Philox4x32-10, a pure function that maps a counter and a key to 128
-//! random bits.
+//! Generates random numbers with Philox4x32-10, a pure function of a counter and a key that returns 128 random bits.
 //!
 //! Paper:      Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3 (SC 2011), Philox4x32-10.
-//! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). Keys have 64 bits
-//!             and are derived from a secret in core/secret.hpp.
-//! Guarantees: constexpr, no allocation, C++17 clean, the same bits on every backend (bit-exact).
-//! Cost:       O(1).
+//! Symbols:    counter words: position, round, lane, purpose (low 8 bits) | branch (high 24 bits). A key has 64 bits
+//!             and is derived from a secret (core/secret.hpp).
+//! Guarantees: constexpr, no allocation, C++17 clean, bit-exact on every backend. O(1).
 //! See:        docs/algorithms/random.md, tests/unit/core/random_test.cpp
 #ifndef SPECVERIFY_CORE_RANDOM_HPP
 #define SPECVERIFY_CORE_RANDOM_HPP

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines the secrets and salts of sessions, and derives keys from them.
 //!
-//! Use this header to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`. If you draw
-//! without a session object, derive the same keys with this header. `wipe` and `wiped` overwrite secrets after use.
-//! Symbols:    draft key = first 64 bits of SipHash-2-4-128(device secret; purpose, session id); verdict key = first 64
+//! Use this header to make `edge_options::secret`, `cloud_options::secret` and `cloud_options::salt`, and to derive the
+//! same keys without a session object. `wipe` and `wiped` overwrite secrets after use.
+//! Symbols:    draft key = first 64 bits of SipHash-2-4-128(device secret; purpose, session id). verdict key = first 64
 //!             bits of SipHash-2-4-128(cloud secret; purpose, session id, salt). Each number is hashed as 8 bytes,
 //!             little-endian.
 //! Guarantees: trivially copyable, noexcept, no allocation, C++17 clean, the same keys on every machine. O(1).
-//! See:        docs/algorithms/secret.md, docs/decisions/0014-secrets-salt-and-keys.md,
-//!             tests/unit/core/secret_test.cpp
+//! See:        docs/algorithms/secret.md, docs/decisions/0014-secrets-salt-and-keys.md, tests/unit/core/secret_test.cpp
 #ifndef SPECVERIFY_CORE_SECRET_HPP
 #define SPECVERIFY_CORE_SECRET_HPP
 

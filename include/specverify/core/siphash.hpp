@@ -2,10 +2,8 @@
 //! Computes SipHash-2-4 with 128 bits of output, a keyed pseudorandom function for short messages.
 //!
 //! Use it for values that nobody can compute or predict without the 128-bit key.
-//! Paper:      Aumasson, Bernstein: SipHash: a fast short-input PRF (INDOCRYPT 2012); the 128-bit output is from the
+//! Paper:      Aumasson, Bernstein: SipHash: a fast short-input PRF (INDOCRYPT 2012); the 128-bit output follows the
 //!             authors' reference code.
-//! Symbols:    v0..v3 = the four words of the state; c = 2, the rounds per word of the message; d = 4, the rounds at
-//!             the end.
 //! Guarantees: constexpr, noexcept, no allocation, C++17 clean, bit-exact. O(size).
 //! See:        docs/algorithms/siphash.md, tests/unit/core/siphash_test.cpp
 #ifndef SPECVERIFY_CORE_SIPHASH_HPP

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides the random numbers for one position of the text: a random source with a fixed position and round, and one
-//! stream of numbers per purpose.
+//! Provides the random numbers for one position of the text, as one stream per purpose.
 //!
-//! Use it wherever a draw or a test needs randomness. `uniforms{source, position, round}` fixes the position in the
-//! text, and `.at(purpose)` returns the stream for one use. A draw reads the numbers of trial 0, 1, ... from this
-//! stream.
+//! Use it for every draw or test that needs randomness. `uniforms{source, position, round}` fixes the position, and
+//! `.at(purpose)` returns the stream for one use. A draw reads the numbers of trial 0, 1, ... from this stream.
 //! Symbols:    counter of trial t = {position, round, lane + t, purpose, branch 0} (core/random.hpp).
-//! Guarantees: trivially copyable if the source is (16 bytes with `philox`), constexpr, no state, no allocation;
-//!             counters depend only on the arguments.
+//! Guarantees: trivially copyable if the source is, constexpr, no allocation. There is no state: counters depend only
+//!             on the arguments.
 //! Cost:       O(1).
 //! See:        docs/algorithms/uniforms.md, tests/unit/core/uniforms_test.cpp
 #ifndef SPECVERIFY_CORE_UNIFORMS_HPP

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines types that all modules share: token ids, the number formats of logits, and the view of one row of logits or
-//! probabilities.
+//! Defines types that all modules share: token ids, the number formats of logits, and the view of one row.
 //!
 //! Only the modules `kernel/`, `row/`, `device/` and `cuda/` may read the entries of a `row_view`, through
-//! `row_access`. A lint checks which files include or name `row_access`. Every other module passes a row on without
-//! reading it.
+//! `row_access`. A lint checks this. Every other module passes a row on without reading it.
 //! Guarantees: trivially copyable, constexpr, no allocation.
 //! Cost:       O(1).
 //! See:        docs/algorithms/views.md, tests/unit/core/views_test.cpp

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Divides temporary storage that the caller owns: operations take aligned arrays from its bytes.
+//! Divides temporary storage of the caller into aligned arrays for operations.
 //!
-//! The library does not allocate while it processes tokens, so the caller provides a workspace. For each operation that
-//! needs a workspace, a pure function `*_workspace_size` returns the size. Results that outlive a call (row statistics,
-//! `row_digest`) hold byte offsets instead of pointers, so that a workspace can also be in device memory. Offsets count
-//! from `data()`.
+//! The library does not allocate while it processes tokens, so the caller must provide a workspace. For each operation
+//! that needs one, a function `*_workspace_size` returns the size in bytes. Results that outlive a call (for example,
+//! `row_digest`) hold byte offsets from `data()` instead of pointers, so a workspace can also be in device memory.
 //! Guarantees: O(1), no allocation, noexcept.
 //! See:        docs/algorithms/workspace.md, tests/unit/core/workspace_test.cpp
 #ifndef SPECVERIFY_CORE_WORKSPACE_HPP

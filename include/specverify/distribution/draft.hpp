@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines drafts: a draft is a token together with the distribution from which it was drawn.
 //!
-//! A verifier needs the exact distribution that each token was drawn from, so the types make it hard to pass a
-//! different distribution. Only `draw` makes a `draft`, and only the decoder makes a `received_draft`. Any code can
-//! make a `claimed_draft`, which has only an id, or an id and a count. A `mismatched_draft`, whose token was drawn from
-//! a different distribution, can be passed only to rules that are `lossy`.
+//! The types make it hard to verify a token against a different distribution. Only `draw` makes a `draft`, and only the
+//! decoder makes a `received_draft`. Any code can make a `claimed_draft`, which has only an id, or an id and a count. A
+//! `mismatched_draft`, whose token was drawn from a different distribution, can be passed only to rules that are
+//! `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized distribution. Requirements
 //!             COR-1, COR-2.
-//! Guarantees: a draw is exact in integers, O(size); the same token on every backend (bit-exact). No allocation.
+//! Guarantees: a draw is exact in integers, O(size) and bit-exact. No allocation.
 //! See:        docs/algorithms/draft.md, tests/unit/distribution/draft_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_HPP

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Stores the drafts of one round with copies of their distributions. The container allocates memory only at
-//! construction, so that a round does not allocate.
+//! Stores the drafts of one round with copies of their distributions.
 //!
-//! Guarantees: only `make` allocates; `push` copies a `law` in O(size); on an error the block is unchanged.
+//! Guarantees: only `make` allocates, so a round does not. `push` copies a `law` in O(size). On an error the block is
+//!             unchanged.
 //! See:        docs/algorithms/draft_block.md, tests/unit/distribution/draft_block_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_BLOCK_HPP

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines a support, which holds the tokens that a sparsifier keeps: ascending ids, their integer weights, and the
-//! total weight of the row.
+//! Defines a support, which holds the tokens that a sparsifier keeps: ascending ids and their integer weights.
 //!
-//! Symbols:    X = ids, w_v = integer weights (row/integer_weights.hpp), W = total_weight, q = the row's distribution,
-//!             d = dropped mass.
+//! Symbols:    X = ids, w_v = integer weights (row/integer_weights.hpp), W = total_weight of the row, q = the row's
+//!             distribution, d = dropped mass.
 //! Guarantees: non-owning, trivially copyable.
 //! Cost:       O(size); no allocation.
 //! See:        docs/algorithms/support.md, tests/unit/distribution/support_test.cpp

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Splits a row into runs of contiguous values for the kernels, with bias and mask applied. The values are floats, or
-//! doubles for a row of doubles.
+//! Splits a row into runs of contiguous floats (or doubles, for a row of doubles), with bias and mask applied.
 //!
-//! A run of a plain float or double row points into the row itself. If the row is strided, converted, biased, masked or
-//! padded, the run is first written to the caller's buffer. Every kernel therefore needs only one inner loop. A
-//! forbidden id has the value -infinity (logits) or 0 (probabilities), regardless of the stored value.
+//! A run of a plain row points into the row. If the row is strided, converted, biased, masked or padded, the run is a
+//! copy in the caller's buffer. Therefore kernels need only one inner loop. A forbidden id has the value -infinity
+//! (logits) or 0 (probabilities).
 #ifndef SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 #define SPECVERIFY_KERNEL_BLOCK_SOURCE_HPP
 

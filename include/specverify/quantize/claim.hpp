@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes claims: drafts whose token is drawn from the row itself, before the distribution is compressed. A claim
-//! consists of the token, its probability in the row, and the compressed distribution. The paper drafts in this order.
-//! It is lossy, because a rejection subtracts the compressed distribution, from which the token was not drawn.
+//! Makes claims: drafts whose token is drawn from the row itself, before the distribution is compressed.
 //!
-//! Use it for the baselines of the paper: call `row.sample`, then `make_claim`. If the output must follow the target's
-//! distribution exactly, use quantize/draft_law.hpp.
+//! A claim consists of the token, its probability in the row, and the compressed distribution. Use it to reproduce the
+//! paper's baselines: call `row.sample`, then `make_claim`. Claims are lossy, because a rejection subtracts the
+//! compressed distribution, from which the token was not drawn. For exact output, use quantize/draft_law.hpp.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788.
-//! Symbols:    x = the row's distribution, x^ = claimed, d = drawn token, x_d = count / resolution, K = size of the
-//!             support, D = sum of the rounded counts minus the resolution of the lattice.
-//! Guarantees: as for the sparsifier and `compressed_draft`; the claimed distribution includes the token with a
-//!             positive count; x_d differs by less than 2^-30 from the token's share of the row's integer weights; no
+//! Symbols:    x^ = claimed distribution, x_d = count / resolution of the drawn token, K = size of the support, D = sum
+//!             of the rounded counts minus the resolution of the lattice.
+//! Guarantees: the guarantees of the sparsifier and of `compressed_draft`. The claimed distribution gives the token a
+//!             positive count. x_d differs by less than 2^-30 from the token's share of the row's integer weights. No
 //!             allocation; noexcept. Bit-exact.
-//! Deviates:   if the lattice gives the token a count of 0, one lattice count moves to the token from the largest entry
-//!             of x^, because the message must contain the token. The token is still tested against x_d.
+//! Deviates:   if the lattice gives the token a count of 0, one lattice count moves from the largest entry to the
+//!             token, because the message must contain the token. The token is still tested against x_d.
 //! Cost:       O(K + |D| log K), plus the sparsifier's cost.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/claim_test.cpp, tests/session/hybrid_law_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CLAIM_HPP

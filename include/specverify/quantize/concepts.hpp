@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the concept of a quantizer: a type that turns the weights of a support into integer counts that sum to a
-//! given resolution.
+//! Defines the concept of a quantizer, which turns the weights of a support into integer counts with a given sum.
 //!
 //! For example, `sparse_lattice` divides by the weight of the support, and `lattice` by the weight of the whole row.
-//! Any quantizer keeps the target's distribution exact, because tokens are drawn from the quantized distribution and
-//! verified against it.
+//! The output is exact with any quantizer, because tokens are drawn from the quantized distribution and verified
+//! against it.
 //! Cost: O(K), K = size of the support; no allocation.
-//! See: docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
+//! See:  docs/algorithms/quantizer.md, tests/unit/quantize/concepts_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_CONCEPTS_HPP
 #define SPECVERIFY_QUANTIZE_CONCEPTS_HPP
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns a drafter's row into the quantized distribution from which a draft is drawn and which is sent. One call
-//! selects the support, computes the counts and, unless the format sends zeros, drops the zeros.
+//! Turns a drafter's row into the quantized distribution from which the draft is drawn and which is sent.
 //!
-//! Use it after `read_row` with the request from `draft_law_request`. Sessions also use it to draft.
+//! Use it after `read_row` with the request from `draft_law_request`. The call selects the support, computes the
+//! counts, and drops zero counts unless the format sends them.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient
 //!             Edge-Cloud Speculative Decoding (arXiv 2510.09942), the device's half of a round.
-//! Symbols:    q = the row under its transform, X = kept, q^ = drafted = counts / l, l = resolution, K = size of X, D =
-//!             sum of the rounded counts minus l.
-//! Guarantees: as for the reading, the sparsifier and the quantizer: the same distribution on every backend (bit-exact;
-//!             fp16_row: near-tie in the logits); no allocation; noexcept. Any sparsifier and any quantizer keep the
-//!             target's distribution exact, because the draft is drawn from the q^ that is sent.
-//! Cost:       O(K + |D| log K), plus the sparsifier's cost; O(V) for fp16_row, and for dense_lattice if closer bounds
-//!             on W are needed.
+//! Symbols:    l = resolution, X = kept, K = size of X, q^ = drafted = counts / l, W = sum of the row's integer
+//!             weights, D = sum of the rounded counts minus l.
+//! Guarantees: the guarantees of the reading, the sparsifier and the quantizer. Bit-exact, except that fp16_row is
+//!             near-tie in the logits. The output is exact with any sparsifier and quantizer, because the draft is
+//!             drawn from the distribution that is sent. No allocation; noexcept.
+//! Cost:       O(K + |D| log K), plus the sparsifier's cost; O(V) for fp16_row, and for dense_lattice if it needs
+//!             closer bounds on W.
 //! See:        docs/algorithms/draft_law.md, tests/unit/quantize/draft_law_test.cpp, benchmarks/bench_draft_law.cpp
 #ifndef SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP
 #define SPECVERIFY_QUANTIZE_DRAFT_LAW_HPP

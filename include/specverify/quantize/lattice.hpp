@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantizes a whole row to the nearest lattice point {b / l : b in N^V, sum b = l}. It needs only the row's largest
-//! entries and total weight.
+//! Quantizes a whole row: returns the integer counts with sum l that are nearest to l times the row's probabilities.
 //!
 //! Paper:      Quantize-Sample-and-Verify, arXiv 2507.00605, lattice quantizer LQ.
-//! Symbols:    V = kept.vocab_size, K = kept.size(), w = integer weights of the row, W = their sum, l = resolution, b =
-//!             counts, b' = round(l w / W), D = sum b' - l.
-//! Guarantees: O(K + |D| log K), where K = 2 l is enough; no allocation; noexcept; the same counts as the dense rule
-//!             over all V entries; every id with a positive count is in `kept`; ties go to the smaller id; an id with
-//!             weight 0 never gets a count. Bit-exact.
+//! Symbols:    l = resolution, K = kept.size(), w = integer weights of the row, W = their sum, b = counts, b' = round(l
+//!             w / W), D = sum b' - l.
+//! Guarantees: O(K + |D| log K), where K = 2 l is enough; no allocation; noexcept. The counts equal the counts of the
+//!             dense rule over the whole vocabulary. Ties go to the smaller id. An id with weight 0 never gets a count.
+//!             Bit-exact.
 //! Deviates:   does not read the row, because the 2 l largest entries and W suffice (proof in
 //!             docs/algorithms/lattice.md).
 //! See:        docs/algorithms/lattice.md, kernel/scalar/lattice.hpp, tests/unit/quantize/lattice_test.cpp,

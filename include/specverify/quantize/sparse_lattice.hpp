@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Quantizes a support to the nearest lattice point {b / l : b in N^K, sum b = l}, after normalizing the weights to the
-//! sum 1.
+//! Quantizes a support: returns the integer counts with sum l that are nearest to l times the normalized weights.
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             Algorithm 2 with the normalization of the paper's (17).
-//! Symbols:    K = kept.size(), w = kept.weights, W_X = sum w, q~ = w / W_X, l = resolution, b = counts, q^ = b / l, D
-//!             = sum of round(l q~) minus l.
-//! Guarantees: O(K + |D| log K), no allocation, noexcept; minimal L1 and L2 distance; ties go to the smaller id; an
-//!             entry of weight 0 never gets a count; TV(q~, q^) <= floor(K/2) ceil(K/2) / (K l). Same counts on every
-//!             backend: bit-exact.
-//! Deviates:   uses only integers (2 l w + W_X <= 2^56); the algorithm as printed in the paper rounds an unnormalized
-//!             distribution.
+//! Symbols:    l = resolution, K = kept.size(), W_X = sum of kept.weights, q~ = kept.weights / W_X, b = counts, q^ = b
+//!             / l, D = sum of round(l q~) minus l, TV = total variation distance.
+//! Guarantees: O(K + |D| log K), no allocation, noexcept. The L1 and L2 distances are minimal, and TV(q~, q^) <=
+//!             floor(K/2) ceil(K/2) / (K l). Ties go to the smaller id. An entry of weight 0 never gets a count.
+//!             Bit-exact.
+//! Deviates:   uses only integers, and normalizes the weights; the algorithm as printed in the paper rounds an
+//!             unnormalized distribution.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,
 //!             tests/unit/quantize/sparse_lattice_test.cpp, benchmarks/bench_sparse_lattice.cpp
 #ifndef SPECVERIFY_QUANTIZE_SPARSE_LATTICE_HPP
@@ -27,8 +26,8 @@ struct sparse_lattice {
     return slice_bytes<std::uint32_t>(support_size) + slice_bytes<std::int64_t>(support_size) + workspace_alignment;
   }
 
-  //! Writes b to counts[0, K) and returns this subspan. `resolution` must be in [1, 2^16]. `kept.total_weight` is
-  //! ignored. On an error the counts are unchanged.
+  //! Writes the counts to counts[0, K) and returns this subspan. `resolution` must be in [1, 2^16]. `kept.total_weight`
+  //! is ignored. On an error the counts are unchanged.
   //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
   //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
   //!         workspace_too_small.

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decides whether speculative verification accepts a drafted token x: whether U * q(x) < p(x), without a division.
+//! Decides whether verification accepts a drafted token x: whether U * q(x) < p(x), without a division.
 //!
 //! Paper:      token-level verification (speculative sampling): accept with probability min(1, p / q).
 //! Symbols:    q(x) = count / resolution, the probability under the drafter; p(x) = e_x / Z, the probability under the
-//!             target (row/digest.hpp); U = a uniform random number.
+//!             target, with e_x and the normalizer Z as in row/digest.hpp; U = a uniform random number.
 //! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. Usually the
-//!             digest's bounds on Z decide. If they do not, a quick sum of the row gives bounds on Z with a relative
-//!             error of 2e-5. If these bounds do not decide either, Z is summed in double. The workspace caches both
-//!             sums, because later tests of the row may need them.
-//! Guarantees: no allocation; noexcept; near-tie: if the relative difference of the two sides of the second comparison
-//!             is at most 2^-20, the result's `near_tie` is set. O(1), or O(V) if the result's `exact` is set.
+//!             digest's bounds on Z decide. Otherwise the row is read again for closer bounds, and then for Z in
+//!             double.
+//! Guarantees: no allocation; noexcept. O(1), or O(V) if the result's `exact` is set. Near-tie: backends may disagree
+//!             only if the two sides of the second comparison differ by at most 2^-20 of the larger side; the result's
+//!             `near_tie` is then set.
 //! See:        docs/algorithms/acceptance.md, tests/unit/row/acceptance_test.cpp
 #ifndef SPECVERIFY_ROW_ACCEPTANCE_HPP
 #define SPECVERIFY_ROW_ACCEPTANCE_HPP

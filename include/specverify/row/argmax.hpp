@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the token with the largest transformed logit or probability; the smaller id wins a tie. Reads the row once,
-//! without a softmax or a workspace.
+//! Finds the token with the largest transformed logit or probability. The smaller id wins a tie.
 //!
-//! Guarantees: O(V); no allocation; noexcept; the same token and margin on every backend (bit-exact). Temperature and
-//!             truncation have no effect, because a temperature preserves the order of the logits, and a truncation
-//!             always keeps the largest logit.
+//! Guarantees: O(V): reads the row once, without a softmax or a workspace; no allocation; noexcept; bit-exact.
+//!             Temperature and truncation have no effect, because they keep the largest logit.
 //! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
 //!             benchmarks/bench_argmax.cpp
 #ifndef SPECVERIFY_ROW_ARGMAX_HPP

@@ -1,27 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a row for which the engine already has the maximum and the sum of every block, for example from the epilogue
-//! of the matrix product that made the logits. A draw then usually reads one or two blocks instead of the row, and a
-//! test usually reads one logit.
+//! Reads a row for which the engine already has the maximum and the sum of every block of ids.
 //!
+//! Use it if the epilogue of the matrix product that computes the logits can return these numbers. A draw then usually
+//! reads one or two blocks instead of the row, and a test usually reads one logit.
 //! Symbols:    z = logits after bias and mask; T = temperature; M_b = max z and S_b = sum of e^((z - M_b) / T) over
 //!             block b, as the engine claims them; `error` = the engine's limit for the relative error of every S_b
 //!             (row_blocks::error).
-//! Sampling:   a trial picks block b in proportion to S_b e^(M_b / T), reads the block, and uses sums over the block to
-//!             pick an id, as in row/sample.hpp. The probability of accepting the id contains 1 / S_b, so an error in
-//!             S_b cancels and does not change the distribution.
-//! Guarantees: draws have the exact distribution of row/sample.hpp and row/residual.hpp, for any S_b whose relative
-//!             error is at most `error`. A draw takes about 1.07 / (1 - error) trials. For the same random numbers, the
-//!             tokens can differ from tokens drawn after `read_row`, because the proposals differ. With either reading,
-//!             backends can draw different tokens only at a near tie. The argmax and the top entries equal those of
-//!             `read_row` (bit-exact). The bounds on Z for `accept` have the ratio (1 + error) / (1 - error); if these
-//!             bounds do not decide, `accept` reads the row. Its decisions equal those after `read_row`, except at near
-//!             ties. No allocation; noexcept.
-//! Trust:      the engine's claims about a block are compared with the block only when it is read. The call then
-//!             returns blocks_disagree (`where` = first id of the block) if the maximum is wrong or if the sum is off
-//!             by more than `error` plus about 6.2 %, and row_has_nan if the block has a NaN. Blocks that are not read
-//!             are trusted. For example, if the claimed sum of a block is too small, draws choose this block too
-//!             rarely, and they may never detect this, because they rarely read the block. Only `check_blocks` compares
-//!             every claim.
+//! Guarantees: draws have the exact distribution of row/sample.hpp and row/residual.hpp if every S_b is within `error`,
+//!             because S_b cancels. A draw takes about 1.07 / (1 - error) trials. Tokens can differ from tokens drawn
+//!             after `read_row`, because the proposals differ. Argmax and top entries equal those of `read_row`
+//!             (bit-exact), and so do decisions of `accept`, except at near ties. The bounds on Z have the ratio (1 +
+//!             error) / (1 - error); if they do not decide, `accept` reads the row. No allocation; noexcept.
+//! Trust:      a claim is compared with the block only when the block is read. The call returns blocks_disagree
+//!             (`where` = first id of the block) if the maximum is wrong or the sum is off by more than `error` plus
+//!             about 6.2 %, and row_has_nan if the block has a NaN. If the claimed sum of a block is too small, draws
+//!             choose the block too rarely and may never read it. Only `check_blocks` compares every claim.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
 //!             benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP
@@ -63,10 +56,9 @@ struct block_reader {
   return claimed > layout.bytes() ? claimed : layout.bytes();
 }
 
-//! Makes a reading of a row from the engine's claims about the blocks. Reads one block to find the argmax, and the
-//! blocks that may contain a requested top entry. If the transform truncates, or the request asks for anything except
-//! top entries and sums, calls `read_row` instead. The row must be logits in float or 16 bits. O(V / block_size), plus
-//! O(block_size) per block that is read.
+//! Makes a reading of a row from the engine's claims about the blocks. Reads the block of the argmax and the blocks
+//! that may contain a requested top entry: O(V / block_size), plus O(block_size) per block. If the transform truncates,
+//! or the request asks for anything except top entries and sums, calls `read_row` instead.
 //! Errors: as for `read_row`; also unsupported (a row of probabilities), invalid_argument (block_size or error out of
 //!         range), size_mismatch (not one maximum and one sum per block) and blocks_disagree. `where` = an id, or the
 //!         first id of a block. `sample` and `residual` of the reading may also return blocks_disagree and row_has_nan,

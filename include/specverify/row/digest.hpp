@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines the request for a read of a row (`read_request`) and the result of the read, the row statistics
-//! (`row_digest`). The statistics are enough to sample, to test drafts, to select top entries and to quantize.
+//! (`row_digest`).
 //!
-//! Symbols:    z_v = transformed logit (bias and mask applied), T = temperature, V = number of ids, `reference` = a
-//!             logit near the maximum (see Sums), e_v = e^((z_v - reference) / T) (rows of probabilities: e_v = p_v), Z
-//!             = sum of e_v, W = total_weight = sum of integer weights (row/integer_weights.hpp), distribution p(v) =
-//!             e_v / Z.
-//! Guarantees: O(V); no allocation; noexcept. A digest is a trivially copyable value: scalars, and offsets into the
-//!             caller's workspace. The digest is valid until the workspace is rewound or the row changes. Lane and
-//!             block sums, top entries, W and argmax are bit-exact, but the sums only without -ffast-math. Subnormal
-//!             logits stay in order even if the program flushes them to 0. Always lower <= Z <= upper. If logits are
-//!             read with sums, upper / lower <= 1.0617. For probabilities this ratio is about 1 + 2^-14, unless the sum
-//!             is near 2^-126 V. Claimed blocks have other bounds (row/blocks.hpp). Without sums, Z is only known to be
-//!             between 1 and V, up to rounding.
-//! Sums:       the coarse sums use blocks of 1024 ids with 16 lanes each. Lane j of block b adds w(v) in float, for
-//!             every id v of the block with v mod 16 = j, in ascending order. A block sum adds the lanes pairwise in
-//!             double: lane j + 8 to lane j, then j + 4, j + 2 and j + 1. The block sums are added serially in double.
-//!             w(v) is kernel::coarse_exponential relative to `reference`, which is the largest z among the first 16
-//!             ids of every block, or the row's maximum if that is more than 60 T higher.
-//! Deviates:   for a truncated row (row_transform::truncation), the workspace holds the kept ids and their e_v, and Z
-//!             is exact. Ids whose integer weight is 0 (below 2^-32 of the largest) are never top entries, and a
-//!             truncation always removes them.
+//! The statistics are enough to sample, to test drafts, to select top entries and to quantize.
+//! Symbols:    z_v = logit after bias and mask; T = temperature; V = number of ids; e_v = e^((z_v - reference) / T), or
+//!             the probability of v; Z = sum of e_v; w(v) = coarse weight of v, close to e_v; W = sum of the integer
+//!             weights w_v (row/integer_weights.hpp). The distribution is p(v) = e_v / Z.
+//! Guarantees: O(V); no allocation; noexcept. A digest is a trivially copyable value of scalars and offsets into the
+//!             caller's workspace. It is valid until the workspace is rewound or the row changes. Sums, top entries, W
+//!             and argmax are bit-exact, but the sums only without -ffast-math. Subnormal logits stay in order even if
+//!             the program flushes them to 0. Always lower <= Z <= upper: upper / lower <= 1.0617 for logits with sums,
+//!             about 1 + 2^-14 for probabilities (unless the sum is near 2^-126 V), and about V without sums. Claimed
+//!             blocks have other bounds (row/blocks.hpp).
+//! Sums:       for every id v of block b with v mod 16 = j, lane j adds w(v) in float, in ascending order. A block has
+//!             1024 ids. A block sum adds the lanes pairwise in double: lane j + 8 to lane j, then j + 4, j + 2 and j +
+//!             1. `reference` is the largest z among the first 16 ids of every block, or the row's maximum if that is
+//!             more than 60 T higher.
+//! Deviates:   for a truncated row, the workspace holds the kept ids and their e_v, and Z is exact. Ids whose integer
+//!             weight is 0 (below 2^-32 of the largest) are never top entries, and a truncation always removes them.
 //! See:        docs/algorithms/digest.md, kernel/scalar/digest.hpp, tests/unit/row/digest_test.cpp,
 //!             benchmarks/bench_digest.cpp
 #ifndef SPECVERIFY_ROW_DIGEST_HPP
@@ -37,9 +34,9 @@
 SPECVERIFY_TYPES_BEGIN
 
 //! Results that `read_row` must compute in addition to the argmax, the coarse sums and the bounds on Z. The default is
-//! enough to sample and to test drafts. If a sparsifier selects from the row, pass the request that the sparsifier's
-//! `request` returns, for example `{.survivors = 16}`. If top entries were not requested, `select` returns
-//! digest_insufficient, but a reading computes a missing W or Z at the first use, by one more read.
+//! enough to sample and to test drafts. For a sparsifier, pass the request that its `request` returns, for example
+//! `{.survivors = 16}`; without top entries, `select` returns digest_insufficient. If W or Z is missing, a reading
+//! computes it at the first use by one more read.
 struct read_request {
   //! gather at least this number of the largest entries (by descending integer weight, then ascending id)
   std::uint32_t survivors = 0;

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts a row to integer weights that are the same on every backend: w_v = 2^31 e^((z_v - max) / T) for logits,
-//! 2^31 p_v / max for probabilities.
+//! Converts a row to integer weights that are the same on every backend.
 //!
+//! The weights are w_v = 2^31 e^((z_v - max) / T) for logits, and 2^31 p_v / max for probabilities, rounded.
 //! Paper:      arXiv:2507.00605, lattice step; this header computes it in integers.
-//! Symbols:    z_v = logit after bias and mask, T = temperature, p_v = probability, max = largest z_v or p_v of the
-//!             row, x = (z_v - max) / T; w = integer weights, W = their sum.
-//! Arithmetic: for logits, one subtraction and one product in double give the exponent, rounded to units of 2^-26
-//!             octaves. Then a polynomial in 32-bit integers computes 2^-fraction, and a rounding shift applies the
-//!             whole octaves (kernel/scalar/exponential.hpp).
-//! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits), <= 1 (probabilities); the largest weight is exactly
-//!             2^31; a weight below 2^-32 of the largest is 0; monotone in z; bit-exact, also under -ffast-math. O(V);
-//!             no allocation; noexcept.
+//! Symbols:    z_v = logit after bias and mask, T = temperature, p_v = probability, max = the row's largest z_v or p_v,
+//!             x = (z_v - max) / T, W = sum of the weights.
+//! Guarantees: |w - 2^31 e^x| <= 1/2 + 2^31 e^x 2^-26 (logits); the error is at most 1 (probabilities). The largest
+//!             weight is exactly 2^31, and a weight below 2^-32 of the largest is 0. Monotone in z. Bit-exact, also
+//!             under -ffast-math. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/integer_weights.md, tests/unit/row/integer_weights_test.cpp,
 //!             benchmarks/bench_integer_weights.cpp
 #ifndef SPECVERIFY_ROW_INTEGER_WEIGHTS_HPP

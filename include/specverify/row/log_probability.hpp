@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the natural logarithm of one token's probability. If the exact normalizer Z is not known yet, the call
-//! computes it by one more read of the row.
+//! Computes the natural logarithm of one token's probability.
 //!
-//! Symbols:    log p(v) = (z_v - reference) / T - log Z, with z_v, reference, T and Z as in row/digest.hpp; rows of
-//!             probabilities: log(p_v / Z).
+//! Symbols:    log p(v) = (z_v - reference) / T - log Z, or log(p_v / Z) for a row of probabilities, as in
+//!             row/digest.hpp.
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |log p|, twice that under -ffast-math; -infinity if p
-//!             = 0; O(V) once per reading, because Z is cached, then O(1).
+//!             = 0. O(V) once per reading, because Z is then cached; afterwards O(1).
 //! See:        docs/algorithms/log_probability.md, tests/unit/row/log_probability_test.cpp
 #ifndef SPECVERIFY_ROW_LOG_PROBABILITY_HPP
 #define SPECVERIFY_ROW_LOG_PROBABILITY_HPP

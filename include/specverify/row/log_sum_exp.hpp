@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the natural logarithm of the sum of e^(z_v / T) over a row of logits. For a row of probabilities, computes
-//! the logarithm of the sum of the probabilities.
+//! Computes the natural logarithm of the sum of e^(z_v / T) over the logits z_v of a row at temperature T.
 //!
+//! For a row of probabilities, it computes the logarithm of their sum.
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |result| under exec::seq and for double rows; below
 //!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V): reads the row twice, or usually once under
 //!             exec::simd with AVX2 or AVX-512; no allocation; noexcept; near-tie.
-//! Order:      exec::seq uses blocks of 256 ids with 16 lanes, each summed in ascending order. The lanes are added
-//!             pairwise (lane j + 8 to lane j, then j + 4, j + 2 and j + 1), and the blocks are added serially in
-//!             double.
 //! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp,
 //!             benchmarks/bench_log_sum_exp.cpp
 #ifndef SPECVERIFY_ROW_LOG_SUM_EXP_HPP

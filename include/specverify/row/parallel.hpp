@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reads many rows in parallel, on a thread pool that the engine provides.
 //!
-//! Use it if a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The engine
-//! provides the pool, a callable `pool(count, body)`. The pool must call body(i) once for each i below count, on any
-//! threads and in any order, and must return only after all calls have returned. It must not throw.
-//! Guarantees: readings, errors and everything computed from the readings are the same for every pool, including a
-//!             sequential pool. No allocation, no new threads; noexcept. One thread reads each row: O(rows * V) in
-//!             total.
-//! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp,
-//!             benchmarks/bench_parallel.cpp
+//! Use it if a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The pool is
+//! a callable `pool(count, body)`. It must call body(i) once for each i below count, on any threads and in any order.
+//! It must return only after all calls have returned, and must not throw.
+//! Guarantees: readings and errors are the same for every pool. No allocation, no new threads; noexcept. One thread
+//!             reads each row: O(rows * V) in total.
+//! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp, benchmarks/bench_parallel.cpp
 #ifndef SPECVERIFY_ROW_PARALLEL_HPP
 #define SPECVERIFY_ROW_PARALLEL_HPP
 
@@ -90,7 +88,7 @@ constexpr parallel_policy<Pool, Policy> parallel(const Pool&& pool, Policy polic
 }
 
 //! Reads every row of a batch on the threads of a pool. Writes the readings to the front of `out` and returns that
-//! part. If a row has an error, its entry holds the status; the other rows are still read. Each row with valid
+//! part. If a row has an error, its entry is the status, and the other rows are still read. Each row with valid
 //! arguments keeps `digest_workspace_size` bytes of the workspace, even if its reading needs less.
 //! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small,
 //!         workspace_too_small (`where` = the first row without space). On an error nothing is read.

@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws from a row's distribution by an exponential race: the token with the smallest E_v / p_v wins. Two machines
-//! that compute the same noise E from similar rows usually draw the same token.
+//! Draws from a row's distribution by an exponential race: the token with the smallest E_v / p_v wins.
 //!
+//! Use it when two machines should draw the same token: with the same noise E and similar rows they usually do.
 //! Paper:      arXiv 2408.07978 (shared Gumbel noise); the argmax of ln p_v - ln E_v is the Gumbel-max trick.
 //! Symbols:    E_v = exponential noise of id v (core/noise.hpp), e_v and p(v) = e_v / Z as in row/digest.hpp. Z does
 //!             not change the winner, so no sum is computed.
-//! Arithmetic: the top entries of the reading race first, with exact weights. Let M be the smallest E_v / e_v among
-//!             them, and let u bound the weights of all other ids. An id outside the list can win only if E_v <= u M.
-//!             This test is one integer comparison per id against the words of the noise. The few ids that pass it also
-//!             race with exact weights.
-//! Guarantees: the token is the winner over all ids, regardless of which ids are listed, for every policy and vector
+//! Guarantees: the token is the winner over all ids, whatever entries the reading lists, for every policy and vector
 //!             level. Ties go to the smaller id. If the noise is random, the token has the distribution p, up to
-//!             rounding (2^-50) and the resolution of the noise (2^-64 per id; 2^-32 or 2^-53 for noise that reproduces
-//!             an engine's). Bit-exact, unless built with -ffast-math. O(V); no allocation; noexcept.
+//!             rounding (2^-50) and the resolution of the noise (2^-64 per id; 2^-32 or 2^-53 for an engine's noise).
+//!             Bit-exact, unless built with -ffast-math. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/race.md, kernel/scalar/noise.hpp, tests/unit/row/race_test.cpp,
 //!             benchmarks/bench_race.cpp
 #ifndef SPECVERIFY_ROW_RACE_HPP

@@ -1,29 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes a reading of a row: the row's distribution, ready to sample and to test drafts against. A reading combines the
-//! execution policy, the row, the transform and the row statistics (`row_digest`) in one value, whose members are the
-//! operations on a row.
+//! Makes a reading of a row: the row's distribution, ready to sample and to test drafts against.
 //!
-//! Use it to sample, test, compress or measure a row of logits or probabilities. Because only `read_row` and its
-//! variants make readings, a caller cannot combine the wrong row, transform and digest.
-//! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); q(v) = count /
-//!             resolution, the probability of v under the drafter.
-//! Guarantees: a view: trivially copyable, at most 280 bytes, never empty, no allocation, noexcept. It is valid until
+//! A reading combines the execution policy, the row, the transform and the row statistics. Because only `read_row` and
+//! its variants make readings, a caller cannot combine a wrong row, transform and digest.
+//! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); T = temperature; W =
+//!             sum of the integer weights; q(v) = count / resolution, the probability of v under the drafter.
+//! Guarantees: a trivially copyable view of at most 280 bytes, never empty; no allocation, noexcept. It is valid until
 //!             the engine overwrites the row, the arrays of the transform are freed, or the workspace is rewound below
-//!             the reading. After a rewind, `expired` is true, and every member that can fail, except `again`, returns
-//!             reading_expired. If the read did not compute Z, W and the sums, only one thread at a time may use the
-//!             reading, because the reading computes the missing results later and caches them in the workspace. If the
-//!             read computed all of them, several threads may use the reading. On an error nothing is written, except
-//!             by `fp16_counts`.
-//! Sums:       if you will not draw from a row, read it without sums (`read_request::sums`), which takes half the time.
-//!             A member that needs the sums later computes them by one more read, and its results are the same, bit for
-//!             bit.
-//! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: Z is the exact sum over the
-//!             kept ids, and draws use the exact rule of row/sample.hpp. Rows of probabilities: T must be 1 or below
-//!             1e-6, and there must be no bias.
+//!             the reading. Only a rewind is detected: `expired` is then true, and every member that can fail, except
+//!             `again`, returns reading_expired. Only one thread at a time may use a reading, unless the read computed
+//!             Z, W and the sums, because members cache missing results in the workspace. On an error nothing is
+//!             written, except by `fp16_counts`.
+//! Sums:       if you will not draw from a row, set `read_request::sums` = false, which halves the time of the read. If
+//!             a member needs the sums later, it reads the row once more and returns the same bits.
+//! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: Z is exact, and draws use the
+//!             exact rule of row/sample.hpp. Rows of probabilities: T must be 1 or below 1e-6, and a bias is not
+//!             allowed.
 //! Cost:       O(1) expected for a test and O(V / 1024) for a draw, but O(V) if the row must be read again. The other
 //!             members state their cost.
-//! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp,
-//!             benchmarks/bench_reading.cpp
+//! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, benchmarks/bench_reading.cpp
 #ifndef SPECVERIFY_ROW_READING_HPP
 #define SPECVERIFY_ROW_READING_HPP
 
@@ -118,8 +113,7 @@ class row_reading : public row_summary {
   //! Writes the ids with a positive fp16 probability, ascending, and the counts in units of 2^-24 (row/fp16_row.hpp).
   //! O(V).
   //! Errors: size_mismatch (spans of different lengths), support_too_large (the spans are too short: `where` = ids
-  //!         needed), empty_support (no probability reaches 2^-25). On an error the contents of the spans are
-  //!         unspecified.
+  //!         needed), empty_support (no probability reaches 2^-25). On an error the spans have unspecified contents.
   [[nodiscard]] result<fp16_row> fp16_counts(std::span<token_id> ids, std::span<std::uint32_t> counts) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     return detail::count_fp16(opened(), ids, counts);
@@ -203,15 +197,14 @@ class reading_access {
   }
 };
 
-//! Reads a row under a transform. The memory that it takes from `scratch` (at most `digest_workspace_size`) stays
-//! taken, because the reading refers to it; on an error the memory is released. O(V).
+//! Reads a row under a transform. At most `digest_workspace_size` bytes of `scratch` stay taken, because the reading
+//! refers to them; on an error they are released. The stored values of masked and padded ids have no effect. O(V).
 //! Errors: empty_vocabulary, null_span, misaligned (the row, a bias or a mask), vocabulary_too_large, invalid_argument
 //!         (stride 0, minimum_probability outside [0, 1]), invalid_temperature, size_mismatch, invalid_bias,
 //!         token_out_of_range (a bias id), mask_size, invalid_truncation, unsupported (a bias on probabilities, or
 //!         their deviation), workspace_too_small; row_has_nan, row_has_positive_infinity, row_is_negative,
 //!         row_is_empty, row_not_normalised (an infinite entry, or |sum - 1| > 4e-3; under a mask only if the sum of
-//!         the allowed ids > 1 + 4e-3). `where` = the id, or the index of the bias. The stored values of masked and
-//!         padded ids have no effect.
+//!         the allowed ids > 1 + 4e-3). `where` = the id, or the index of the bias.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_row(Policy policy, row_view<Scalar> row,
                                                            const row_transform& transform, const read_request& request,
@@ -249,9 +242,8 @@ template <class Scalar>
 
 }  // namespace detail
 
-//! Reads every row of a batch. Writes the readings to the front of `out` and returns that part; `scratch` holds the
-//! arrays of all rows. If a row has an error, its entry in `out` holds the status, and the row takes no space; the
-//! other rows are still read. O(rows * V).
+//! Reads every row of a batch. Writes the readings to the front of `out` and returns that part. If a row has an error,
+//! its entry is the status, it takes no space in `scratch`, and the other rows are still read. O(rows * V).
 //! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small. On an error
 //!         nothing is read.
 template <execution_policy Policy, class Scalar>

@@ -2,15 +2,13 @@
 //! Draws the token that replaces a rejected draft, from the normalized residual (scale * p - q)+.
 //!
 //! Paper:      token-level verification; with scale < 1, block verification.
-//! Symbols:    e_v and Z as in row/digest.hpp; U1, U2, w, S and S_exact as in row/sample.hpp; q(v) = count(v) /
-//!             resolution of the subtracted distribution; r_v = (scale * e_v - q(v) Z)+; R = sum of r_v.
-//! Trial t:    the proposal of row/sample.hpp, accepted iff U2 * w * S < (1 - 2^-15) * S_exact * r_v. Z matters only if
-//!             q(v) > 0, and is computed exactly only if the bounds on Z do not decide. After `trial_cap` trials the
-//!             exact rule draws y = least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, summed serially in double. Its
-//!             U1 is that of trial `trial_cap`.
+//! Symbols:    p(v) = e_v / Z as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted distribution; r_v =
+//!             (scale * e_v - q(v) Z)+; R = sum of r_v; U1 = uniform random number of trial `trial_cap`.
+//! Trial t:    accepts or rejects a proposal of row/sample.hpp in proportion to r_v. After `trial_cap` trials, the
+//!             exact rule draws the least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, summed serially in double.
 //! Guarantees: never returns an id with p = 0, nor (unless `fallback`) an id with scale * p <= q. The distribution is
-//!             exact for every trial_cap, as in row/sample.hpp; no residual vector, no allocation; noexcept; near-tie.
-//! Fallback:   if R / Z is not finite or is below 1e-12 (for scale 1: p = q up to rounding), the exact rule draws the
+//!             exact for every trial_cap. No residual vector, no allocation; noexcept; near-tie.
+//! Fallback:   if R / Z is below 1e-12 or not finite (for scale 1: p = q up to rounding), the exact rule draws the
 //!             token from p and sets `fallback`.
 //! See:        docs/algorithms/residual.md, tests/unit/row/residual_test.cpp, benchmarks/bench_residual.cpp
 #ifndef SPECVERIFY_ROW_RESIDUAL_HPP

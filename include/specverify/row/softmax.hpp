@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the probabilities of a row as floats or doubles. Use it only if your own code needs probabilities; the
-//! library itself never does.
+//! Writes the probabilities of a row as floats or doubles. Use it only if your own code needs them; the library does
+//! not.
 //!
-//! Symbols:    p(v) = e^((z_v - max) / T) / sum; rows of probabilities: p_v / sum. If the temperature is below 1e-6,
-//!             the argmax gets 1.
-//! Guarantees: with x = (z_v - max) / T, relative error at most 2^-53 (3 (|x| + ln V) + V / 256 + 30), plus the
-//!             rounding to the output type; float output of float or 16-bit rows under exec::simd: 3 * 2^-24 (|x| + ln
-//!             V + 10), plus an absolute error of at most 2^-126. Entries with x < -700 get 0. In the second case,
-//!             entries below 2^-126 of the largest also get 0. Forbidden ids get exactly 0. O(V); no allocation;
-//!             noexcept; near-tie.
+//! Symbols:    p(v) = e^((z_v - max) / T) / sum for logits, p_v / sum for probabilities; x = (z_v - max) / T.
+//! Guarantees: relative error at most 2^-53 (3 (|x| + ln V) + V / 256 + 30), plus the rounding to the output type.
+//!             Float output of float or 16-bit rows under exec::simd: 3 * 2^-24 (|x| + ln V + 10), plus an absolute
+//!             error of at most 2^-126, and entries below 2^-126 of the largest get 0. Entries with x < -700 and
+//!             forbidden ids get exactly 0. If T < 1e-6, the argmax gets 1. O(V); no allocation; noexcept; near-tie.
 //! See:        docs/algorithms/softmax.md, kernel/scalar/softmax.hpp, tests/unit/row/softmax_test.cpp,
 //!             benchmarks/bench_softmax.cpp
 #ifndef SPECVERIFY_ROW_SOFTMAX_HPP

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Gives a sparsifier or quantizer the results of a reading, but no access to the row itself.
+//! Gives a sparsifier or quantizer the results of a reading, but no access to the row.
 //!
-//! Use it to write a sparsifier. The summary is the base class of the reading that `read_row` returns
-//! (row/reading.hpp).
-//! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = total weight, the sum over the row.
-//! Guarantees: a view that is valid as long as the reading is. W is computed only as precisely as a decision needs. The
-//!             read gives bounds, and each further read gives closer bounds or W itself. If the bounds decide, there is
-//!             no further read. Decisions always equal the decisions for the exact W: bit-exact.
+//! Use it to write a sparsifier. The summary is the base class of the reading that `read_row` returns.
+//! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = sum of all w_v, V = number of ids.
+//! Guarantees: a view that is valid as long as the reading is. If the known bounds on W do not decide a question, the
+//!             row is read again, so decisions always equal the decisions for the exact W: bit-exact.
 //! Cost:       O(1), or O(V) if the bounds on W do not decide; no allocation.
 //! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp
 #ifndef SPECVERIFY_ROW_SUMMARY_HPP

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Evaluates one token of a row at many temperatures: its probability, bounds on this probability, and whether draws at
-//! those temperatures give the token.
+//! Computes the probability of one token of a row at many temperatures, bounds on it, or draws at those temperatures.
 //!
 //! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6
 //!             means the point mass at the argmax. The transform's temperature and truncation have no effect.
 //! Test:       a draw at temperature t gives the token iff uniform < p_t(token). For M draws, only these M results are
 //!             computed, never the drawn tokens.
-//! Algorithm:  the top entries are summed at every temperature. Let B(1 / t) be the sum over all other entries; the
-//!             digest has a coarse value of B at one temperature. log B is convex in the inverse temperature. At 1 / t
-//!             = 0, log B is at most the log of the number of these entries, and log B falls at least as fast as the
-//!             log of the largest of them. Therefore chords bound log B above, and extended chords bound it below. If
-//!             the bounds do not decide a test, the row is read at that temperature: first for a quick sum, and then
-//!             for the exact sum if the quick sum is too close to decide. Each such read adds a node to the bounds.
+//! Algorithm:  the log of the sum over all entries except the top entries is convex in 1 / t. Therefore each known
+//!             value of this sum bounds the sum at other temperatures. If the bounds do not decide a test, the row is
+//!             read at that temperature, which adds a known value.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
 //!             relative error below 1e-13; bounds always contain the probability. No allocation; noexcept. Twenty tests
-//!             need 0.1 to 0.5 further reads of the row on average, if the reading has 64 top entries and its
-//!             temperature is between half of the highest temperature and the highest temperature. Any other reading
-//!             gives the same results, but more slowly. `tempered_probabilities` reads the row once per temperature.
-//! Cost:       at most O(V) per temperature.
+//!             need 0.1 to 0.5 further reads on average, if the reading has 64 top entries and half to all of the
+//!             highest temperature. Any other reading gives the same results, but more slowly.
+//! Cost:       at most O(V) per temperature. `tempered_probabilities` reads the row once per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
 #ifndef SPECVERIFY_ROW_TEMPERED_HPP
 #define SPECVERIFY_ROW_TEMPERED_HPP

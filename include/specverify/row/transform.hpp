@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Describes how a model's logits become the final distribution: temperature, bias, mask and truncation in one plain
-//! value, the row transform.
+//! Describes how a model's logits become the final distribution: temperature, bias, mask and truncation in one value.
 //!
-//! Rows of the drafter and rows of the target both have a transform, which is applied when a row is read. The engine
-//! keeps the history and the grammar state, and passes a bias and a mask for each position. The steps are applied in
-//! this order: bias, mask, temperature, truncation (whose `order` field orders its own steps), normalization.
+//! The engine keeps the history and the grammar state, and passes a bias and a mask for each position. Each read of a
+//! row, the drafter's or the target's, applies the steps in this order: bias, mask, temperature, truncation (whose
+//! `order` field orders its own steps), normalization.
 //! Guarantees: trivially copyable, non-owning. Requirements SMP-1..6.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/transform.md, tests/unit/row/transform_test.cpp

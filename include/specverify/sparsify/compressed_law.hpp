@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Compresses a distribution: keeps the probabilities of the tokens in a support, exactly or as lattice counts, and
-//! spreads the remaining mass evenly over all other tokens.
+//! Compresses a distribution: keeps the probabilities of a support and spreads the remaining mass evenly over all other
+//! tokens.
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, (14), (15).
-//! Symbols:    x = drafter's distribution; V = vocabulary size; k = kept.size(); x^ = the resulting distribution; TV =
-//!             total variation distance; d = drawn token; x_d = probability of d under x; r = resolution (sum of the
-//!             counts) of the lattice; b_i = lattice count of entry i; D = sum of the rounded counts minus r.
-//! Guarantees: exact: TV(x^, the paper's x^) <= V / 2^32, the precision of 32-bit counts. lattice: the nearest point of
-//!             the lattice over k + 1 entries (the tail is one entry, which comes last in ties), with the counts b_i (V
-//!             - k) and the tail_count b_tail, which sum to r (V - k). The counts define the distribution, whatever the
-//!             rounding, so tokens that are drawn from it and verified against it are lossless. O(k + |D| log k), no
-//!             allocation, bit-exact.
-//! Deviates:   values in fp32 or 8 bits become integer counts. `compressed_draft` takes a token that was drawn from x
-//!             instead, which is the paper's lossy order.
+//! Symbols:    x = drafter's distribution; x^ = the resulting distribution; V = vocabulary size; k = kept.size(); TV =
+//!             total variation distance; x_d = probability of the drawn token under x; r = resolution of the lattice; D
+//!             = sum of the rounded counts minus r.
+//! Guarantees: `exact`: TV(x^, the paper's x^) <= V / 2^32. `lattice`: x^ is the nearest lattice point to the k
+//!             probabilities and the mass of the tail, which is one more entry and comes last in ties. Each listed
+//!             count is multiplied by V - k, so that the tail's count can be shared by V - k tokens and all counts sum
+//!             to r (V - k). Tokens that are drawn from x^ and verified against x^ are lossless in both formats. O(k +
+//!             |D| log k), no allocation, bit-exact.
+//! Deviates:   probabilities are integer counts instead of fp32 or 8-bit values. Only `compressed_draft` follows the
+//!             paper's lossy order, in which the token is drawn from x.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,
 //!             tests/law/mismatched_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_COMPRESSED_LAW_HPP
@@ -178,10 +178,9 @@ struct lattice_tail {
   return detail::make_compressed(kept, no_token, 0, options, scratch);
 }
 
-//! Makes a draft in the paper's order: `token` was drawn from x itself and is tested against x_d in either format. x^
-//! is used only for the residual after a rejection. If the token is not among the reading's top entries (survivors),
-//! its weight is taken as 0, and then any target that gives the token a positive probability accepts it. Verify the
-//! draft with `lossy_token_rule`.
+//! Makes a draft in the paper's order: `token` was drawn from x and is tested against x_d; x^ gives only the residual
+//! after a rejection. Verify the draft with `lossy_token_rule`. If the token is not among the reading's top entries,
+//! its weight is taken as 0, so any target with a positive probability of the token accepts it.
 //! Errors: the errors of `compressed_law`; token_out_of_range (the token), reading_expired.
 [[nodiscard]] inline result<mismatched_draft> compressed_draft(const row_summary& row, const support& kept,
                                                                token_id token, const compressed_law_options& options,

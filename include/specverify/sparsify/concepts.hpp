@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep. It
-//! chooses them from a reading (a row that is ready to sample and test) and from a small state.
+//! Defines the concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep.
 //!
+//! It chooses them from a reading and from a small state, which can hold anything that it learns along the text (for
+//! example, an adaptive threshold). A session keeps one state per draft of a window. After a rejection, it returns to
+//! the state after the last committed token. The output follows the target's distribution with any sparsifier if the
+//! rule is lossless.
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
-//! `online_vocabulary_budget`. A sparsifier changes only the drafter's distribution, so a lossless rule keeps exactly
-//! the target's distribution with any sparsifier. The state holds what a sparsifier learns along the text, for example
-//! an adaptive threshold. A session keeps one state per draft of a window, and after a rejection it returns to the
-//! state that followed the last committed token.
+//! `online_vocabulary_budget`.
 //! Cost: O(1); no allocation.
-//! See: docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
+//! See:  docs/algorithms/sparsifier.md, tests/unit/sparsify/concepts_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 #define SPECVERIFY_SPARSIFY_CONCEPTS_HPP
 
@@ -83,11 +83,10 @@ template <sparsifier Sparsifier>
   }
 }
 
-//! Returns the index of the state with which the next round begins. states[0] is the state before the first draft, and
-//! states[i] is the state after i drafts. If draft T + 1 was rejected, the index is T + 1, because the token that
-//! replaces this draft is at the same position. If all L = `drafted` drafts were accepted, the index is L.
-//! `beyond_known`: the distribution after the last draft was also made (because a budget ended the round), and the
-//! sparsifier counts it for the bonus token; then the index after L accepted drafts is L + 1.
+//! Returns the index of the state with which the next round begins; states[i] is the state after i drafts. If draft T +
+//! 1 is rejected, the index is T + 1, because the token that replaces this draft is at the same position. If all L =
+//! `drafted` drafts are accepted, the index is L. `beyond_known`: the distribution after the last draft is also known
+//! (because a budget ended the round) and counts for the bonus token; then the index after L accepted drafts is L + 1.
 [[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
                                                     bool beyond_known = false) noexcept {
   const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);

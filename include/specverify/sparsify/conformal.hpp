@@ -1,22 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens with a probability of at least beta, and adjusts beta after every token so that the mean dropped
-//! mass approaches alpha.
+//! Keeps the tokens with a probability of at least beta, and adapts beta so that the mean dropped mass approaches
+//! alpha.
 //!
+//! After each token, beta increases if the token's row dropped less than alpha, and decreases if it dropped more.
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS, Algorithm 1, (28), (30).
 //! Symbols:    n = index of a token; beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n =
-//!             dropped_mass(support) at token n, beta_{n+1} = min(1, beta_n - eta (d_n - alpha)); logarithmic: ln
+//!             dropped mass at token n. Linear: beta_{n+1} = min(1, beta_n - eta (d_n - alpha)). Logarithmic: ln
 //!             beta_{n+1} = min(0, ln beta_n - eta (d_n - alpha)).
-//! Guarantees: while the cap (`max_support_size`) does not bind, the mean of d_1..d_N is at most `dropped_mass_bound`,
-//!             for every sequence of distributions and every eta > 0. The support is never empty; O(top entries); no
-//!             allocation. Supports are bit-exact for a given beta. beta is never sent. Its value is the same in every
-//!             build, except that x87 doubles have more bits.
-//! Deviates:   beta is limited to 1, which keeps the bound. Without this limit beta could grow forever, because the
-//!             largest token always stays, so d can stay below alpha. beta has no lower limit unless the cap binds.
-//!             While the cap binds, the lower limit is -eta (1 - alpha); otherwise beta would fall without bound. If
-//!             beta leaves the range of doubles (0 from a product, or -infinity), it returns to the least threshold, or
-//!             to -eta (1 - alpha). The logarithmic update and the least threshold are ours, and the paper gives no
-//!             beta_1.
+//! Guarantees: while the cap (`max_support_size`) does not bind, the mean of d_1..d_N is at most `dropped_mass_bound`
+//!             for every sequence of distributions. The support is never empty. O(top entries); no allocation. Supports
+//!             are bit-exact for a given beta. beta is never sent; it is the same in every build, except that x87
+//!             doubles have more bits.
+//! Deviates:   beta is at most 1, because the largest token always stays and beta could otherwise grow forever. While
+//!             the cap binds, a linear beta is at least -eta (1 - alpha), because it could otherwise fall without
+//!             limit. If beta leaves the range of doubles, it returns to the least threshold (logarithmic) or to -eta
+//!             (1 - alpha). The logarithmic update, the least threshold and the default of beta_1 are ours.
 //! See:        docs/algorithms/conformal.md, tests/unit/sparsify/conformal_test.cpp, tests/law/conformal_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_CONFORMAL_HPP
 #define SPECVERIFY_SPARSIFY_CONFORMAL_HPP

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Keeps the tokens whose probability is at least a given share of the largest probability. For example, if the share
-//! is 0.1 and the largest probability is 0.5, tokens with a probability below 0.05 are dropped.
+//! Keeps the tokens whose probability is at least a given share of the largest probability.
 //!
+//! For example, if the share is 0.1 and the largest probability is 0.5, tokens with a probability below 0.05 are
+//! dropped.
 //! Paper:      CU-HLM (arXiv 2505.11788) mentions this rule as a possible choice.
-//! Symbols:    m = ratio; w_v = integer weight of token v; X = { v : w_v >= m max w - 1/2 } is the support (the 1/2
-//!             allows for the rounding of the weights).
+//! Symbols:    m = ratio; w_v = integer weight of token v; the support is { v : w_v >= m max w - 1/2 }, in which 1/2
+//!             allows for the rounding of the weights.
 //! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(top entries); no allocation;
 //!             bit-exact.
 //! Deviates:   the cap is ours.

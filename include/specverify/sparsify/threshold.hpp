@@ -3,11 +3,11 @@
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS with a fixed threshold (eta = 0).
-//! Symbols:    beta = minimum_probability; w_v = integer weight of token v; W = total weight; X(beta) = { v : w_v >=
-//!             beta W - 1 - beta V / 2 } is the support (the terms 1 and beta V / 2 allow for the rounding of the
-//!             weights).
-//! Guarantees: never empty: if beta exceeds the largest probability, the largest token stays; beta <= 0 keeps every
-//!             token with a positive weight; O(top entries); no allocation; bit-exact.
+//! Symbols:    beta = minimum_probability; w_v = integer weight of token v; W = total weight; V = vocabulary size; the
+//!             support is { v : w_v >= beta W - 1 - beta V / 2 }, in which 1 + beta V / 2 allows for the rounding of
+//!             the weights.
+//! Guarantees: never empty, because the largest token always stays; beta <= 0 keeps every token with a positive weight;
+//!             O(top entries); no allocation; bit-exact.
 //! Deviates:   the cap is ours. You must set it, because a flat row or beta <= 0 would keep the whole vocabulary.
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP

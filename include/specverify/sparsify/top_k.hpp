@@ -3,8 +3,8 @@
 //!
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             K-SQS.
-//! Symbols:    K = support_size, X = the support.
-//! Guarantees: keeps min(K, number of tokens with a positive integer weight) tokens; ties go to the smaller id; O(top
+//! Symbols:    K = support_size.
+//! Guarantees: keeps min(K, number of tokens with a positive integer weight) tokens. Ties go to the smaller id. O(top
 //!             entries); no allocation; bit-exact.
 //! Deviates:   tokens below 2^-32 of the largest probability have integer weight 0, so they are kept only if `exactly`
 //!             is set.

@@ -2,11 +2,10 @@
 //! Keeps the tokens whose logit is at most n standard deviations below the largest logit.
 //!
 //! Paper:      Top-n-sigma: Not All Logits Are You Need, arXiv 2411.07641.
-//! Symbols:    z_v = logit of token v; n = deviations; sigma = standard deviation of the logits
-//!             (row_summary::standard_deviation); X = { v : z_v >= max z - n sigma }.
+//! Symbols:    n = deviations; sigma = standard deviation of the row's logits (row_summary::standard_deviation).
 //! Guarantees: never empty. Keeps the same tokens at every temperature, except that no sparsifier keeps tokens below
-//!             2^-32 of the largest probability. O(top entries), no sort; no allocation. The kept tokens are exact
-//!             except at near ties, because sigma is computed from sums of V doubles and the weights are rounded.
+//!             2^-32 of the largest probability. O(top entries), no sort; no allocation. Exact except at near ties,
+//!             because sigma is computed from sums of doubles and the weights are rounded.
 //! Deviates:   supports only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Chooses how many of the drafter's most probable tokens to send, so that giving all other tokens the same probability
-//! changes the distribution by no more than a budget.
+//! Chooses how many of the drafter's most probable tokens to send, so that compression changes the distribution by no
+//! more than a budget.
 //!
+//! The k most probable tokens keep their probabilities, and all other tokens share the remaining mass equally.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
-//! Symbols:    x = drafter's distribution; y = target's distribution; r_k = mass of all tokens except the k largest;
-//!             x^_k = x on the k largest tokens, and r_k / (V - k) on each other token; TV = total variation distance;
-//!             N(k) = sum_{i>k} |x_i - r_k / (V - k)| = 2 TV(x, x^_k) = tail_profile::distortion(k).
+//! Symbols:    x = drafter's distribution; y = target's distribution; x^_k = x after this compression; r_k = the
+//!             remaining mass; V = vocabulary size; TV = total variation distance; N(k) = 2 TV(x, x^_k) =
+//!             tail_profile::distortion(k).
 //! Guarantees: N(k) does not increase with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) per
-//!             size; no allocation. Weights and sums are integers (bit-exact). N(k) is a double, which differs by at
-//!             most 2^-50 r_k from the N(k) of the integer weights, and by at most V / 2^30 + 2^-23 from the N(k) of
-//!             the exact distribution, because weights have 31 bits. If N(k) <= epsilon, the following holds for any y.
-//!             A token d that is drawn from x and tested against x_d has a distribution whose total variation distance
-//!             from y is at most epsilon. A token that is drawn from x^_k and verified against x^_k has exactly the
-//!             distribution y, and the acceptance probability falls by at most epsilon / 2.
+//!             size; no allocation. If N(k) <= epsilon, then for any y: a token d that is drawn from x and tested
+//!             against x_d has a distribution within a TV of epsilon of y. A token that is drawn from x^_k and verified
+//!             against x^_k has exactly the distribution y, and its acceptance probability falls by at most epsilon /
+//!             2. The weights are integers (bit-exact). N(k) is a double; it differs by at most 2^-50 r_k from the N(k)
+//!             of the weights, and by at most V / 2^30 + 2^-23 from the N(k) of the exact distribution.
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,

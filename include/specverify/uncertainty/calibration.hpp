@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Calibrates the skipping of tokens: fits the rejection probability to the uncertainty, computes two thresholds below
-//! which a token is skipped, and computes the risk of skipping.
+//! Fits the rejection probability to the uncertainty of drafts, and computes thresholds and the risk of skipping.
 //!
+//! Use it to choose the threshold up to which a drafted token is skipped, for your own pair of models.
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds
 //!             and rejection risk.
-//! Symbols:    u = uncertainty; beta = rejection probability; beta ~ a u + b is the fit (a = slope, b = intercept);
-//!             Delta = `rejectable`, P(y_d < x_d), the probability that the target considers the draft token d less
-//!             likely than the drafter does; u_th = (Delta - b) / a (risk-prone) or -b / a (risk-averse); M = number of
-//!             samples, so u = j / M; beta_j = fitted beta at u = j / M; m_j = P(u = j / M); R = sum of beta_j m_j over
-//!             -b / a < j / M <= u_th.
-//! Guarantees: O(n); double; no allocation; noexcept. risk <= risk_bound always (Cauchy-Schwarz on the grid).
-//! Deviates:   u is discrete, so risk and bound are sums. The paper's bound is an integral, which holds for a density;
-//!             it is a separate function. R ignores tokens with u <= -b / a, but the measured `false_skip` counts these
-//!             tokens, so neither number bounds the other. Report both, but do not compare them.
+//! Symbols:    u = j / M, the uncertainty if j of M samples disagree; beta ~ a u + b, the fit of the rejection
+//!             probability; Delta = `rejectable`; u_th = threshold; beta_j, m_j = fit and share of the tokens at u = j
+//!             / M; R = risk.
+//! Guarantees: O(n); double; no allocation; noexcept. `risk` <= `risk_bound` always (Cauchy-Schwarz on the grid).
+//! Deviates:   u is discrete, so risk and bound are sums. The paper's integral bound is a separate function, because it
+//!             holds only for a density. R ignores tokens with u <= -b / a, but the measured `false_skip` counts them.
+//!             Neither number bounds the other, so report both.
 //! See:        docs/algorithms/calibration.md, tests/unit/uncertainty/calibration_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP
 #define SPECVERIFY_UNCERTAINTY_CALIBRATION_HPP

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Determines whether a draft token is important, from the attention row of the query that produced the token's logits.
+//! Determines from attention weights whether a draft token is important.
 //!
+//! A token is important if at least k weights exceed max(A) - gamma * std(A), where A is the attention row. A larger k
+//! makes the rule stricter, and a larger gamma makes it looser.
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590).
-//! Symbols:    A = attention row (n visible positions); std = standard deviation; theta_imp = max(A) - gamma * std(A);
-//!             a_(k) = the k-th largest weight.
-//! Rule:       a token is eligible if a_(k) > theta_imp + 1e-12 max(A), that is, if at least k weights exceed this
-//!             threshold. If n < k, the token is not eligible. A larger k makes the rule stricter, and a larger gamma
-//!             makes it looser. An option uses the mean of the k largest weights instead of a_(k).
-//! Guarantees: std is the population standard deviation; sums are in double, in ascending order; O(n), with 31 more
-//!             passes for the mean; no allocation; noexcept.
-//! Deviates:   the paper does not specify which attention row, which statistic of the k largest weights, or which kind
-//!             of standard deviation to use. According to the paper's text, the rule should accept rows with a few
-//!             large weights (sharp rows), but the rule accepts rows with many weights near the largest. The option
-//!             `inverted` selects the complement of the rule (if n >= k), which accepts sharp rows, but also exactly
-//!             uniform rows.
+//! Symbols:    A = attention row of the query that produced the token's logits; std = population standard deviation;
+//!             a_(k) = the k-th largest of n weights.
+//! Rule:       a_(k) > max(A) - gamma * std(A) + 1e-12 max(A), and n >= k. An option uses the mean of the k largest
+//!             weights instead of a_(k).
+//! Guarantees: sums are in double, in ascending order; O(n), with 31 more passes for the mean; no allocation; noexcept.
+//! Deviates:   the paper does not specify the attention row, the statistic of the k largest weights, or the kind of
+//!             standard deviation. According to its text, rows with a few large weights should pass, but the rule
+//!             passes rows with many weights near the largest. The option `inverted` selects the complement of the rule
+//!             (if n >= k), which also passes exactly uniform rows.
 //! See:        docs/algorithms/importance.md, tests/unit/uncertainty/importance_test.cpp
 #ifndef SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP
 #define SPECVERIFY_UNCERTAINTY_IMPORTANCE_HPP

@@ -3,15 +3,14 @@
 //!
 //! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv
 //!             2508.12590.
-//! Symbols:    d = the draft token; z = logits; M = samples; theta_m = maximum_temperature * U, with U uniform (random
-//!             numbers of purpose 4, lane m); d^(m) ~ softmax(z / theta_m) (purpose 5, lane m); u = #{m : d^(m) != d} /
-//!             M; u-bar = mean of 1 - softmax(z / theta)_d over a fixed grid of temperatures theta.
-//! Guarantees: given d, the number of disagreements has exactly the distribution Binomial(M, e_d), where e_d = 1 - the
-//!             mean over theta of softmax(z / theta)_d, because no random number of purpose 4 or 5 is used to draw d.
-//!             After the reading, all M draws together usually cost less than one further read of the row
-//!             (row/tempered.hpp). No allocation; noexcept; exact except at near ties.
-//! Deviates:   one uniform decides the event d^(m) != d, and the token d^(m) itself is never drawn. A theta below 1e-6
-//!             gives the argmax. z includes bias and mask; the transform's temperature and truncation have no effect.
+//! Symbols:    M = samples; e_d = probability that one draw at a uniform temperature differs from the draft token d;
+//!             u-bar = mean of this probability over a fixed grid of temperatures.
+//! Guarantees: the number of disagreements has exactly the distribution Binomial(M, e_d), because no random number of
+//!             these draws (purposes 4 and 5) is used to draw d. Usually all M draws together cost less than one
+//!             further read of the row (row/tempered.hpp). No allocation; noexcept; exact except at near ties.
+//! Deviates:   one uniform decides whether a draw differs from d; the drawn token itself is never computed. A
+//!             temperature below 1e-6 gives the argmax. Bias and mask apply, but the transform's temperature and
+//!             truncation have no effect.
 //! Cost:       O(V) at most per temperature.
 //! See:        docs/algorithms/temperature_perturbation.md, tests/unit/uncertainty/temperature_perturbation_test.cpp,
 //!             tests/law/skip_test.cpp, benchmarks/bench_temperature_perturbation.cpp
@@ -160,9 +159,9 @@ namespace detail {
 
 }  // namespace detail
 
-//! Returns u-bar: the mean of 1 - p_theta(token) over the midpoints theta = maximum_temperature (m + 1/2) / samples. It
-//! uses no random numbers. It approximates e_d, the probability that one draw differs, by the midpoint rule. Needs one
-//! exact read of the row per grid point. Errors: as for `temperature_perturbation`.
+//! Returns u-bar: the mean of the probability that a draw differs, over the temperatures maximum_temperature (m + 1/2)
+//! / samples. This is the midpoint rule for e_d. Uses no random numbers. Reads the row once per temperature.
+//! Errors: as for `temperature_perturbation`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<double> expected_disagreement(const row_reading<Policy, Scalar>& row, token_id token,
                                                    const perturbation_options& options) noexcept {

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference of the coarse pass over a row: one read of a row computes the lane sums, block sums and extremes of
-//! a digest.
+//! Scalar reference of the coarse pass: one read of a row computes the lane sums, block sums and extremes of a digest.
 //!
-//! w(v) is the coarse weight of id v (`envelope`): about e^((z_v - reference) / T), or the probability. Lane j of block
-//! b adds w(v) in float, for every id v of the block with v mod 16 = j, in ascending order. A block sum adds the lanes
-//! in double, in the order of a fixed tree (kernel::lane_tree). The bits are the same on every backend, unless
-//! -ffast-math reorders sums.
+//! Lane j of block b adds the coarse weight (`envelope`) of each id v of the block with v mod 16 = j, in float, in
+//! ascending order. A block sum adds the lanes in double, in the order of kernel::lane_tree. The bits are the same on
+//! every backend, unless -ffast-math reorders sums.
 #ifndef SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 #define SPECVERIFY_KERNEL_SCALAR_DIGEST_HPP
 

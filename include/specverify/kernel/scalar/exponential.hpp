@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes exponentials in three ways (coarse with proven bounds, integer and exact), and the logarithm.
 //!
-//! coarse:  x = (z - reference) / T is scaled and written into the exponent field of a float w. Then e^x (1 - 2^-16) <=
-//!          w <= 1.0615 e^x (1 + 2^-16) for -69 <= x <= 61. For x below -69.4, w is the constant 2^-100. Bit-exact,
-//!          because no step can be contracted or reordered by a compiler.
-//! integer: w = 2^31 e^(-x), computed by a polynomial in 32-bit integers from an exponent in units of 2^-26 octaves
-//!          (bit-exact). The result differs from the real value by at most 1/2 + 2^-26 w, is exactly 2^31 at 0, and
-//!          never increases with the exponent.
-//! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, 0 below -700 (near-tie).
+//! coarse:  for x = (z - reference) / T, a float w with e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 + 2^-16) if -69 <= x <=
+//!          61, and 2^-100 if x < -69.4. Bit-exact, because a compiler cannot contract or reorder any step.
+//! integer: w = 2^31 e^(-x), from an exponent in units of 2^-26 octaves. The error is at most 1/2 + 2^-26 w; w is
+//!          exactly 2^31 at 0 and never increases with the exponent. Bit-exact.
+//! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, and 0 below -700 (near-tie).
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 #define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 

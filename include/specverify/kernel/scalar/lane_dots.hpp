@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: multiplies matrix rows by input vectors and sums the products in 32 lanes.
+//! Scalar reference: multiplies matrix rows by input vectors, and sums the products in 32 lanes.
 //!
-//! Lane j sums the products j, j + 32, ... in this order, and the lanes are then added pairwise. The steps are the same
-//! for one input and for several, so the results for an input have the same bits in either case.
+//! Lane j sums the products j, j + 32, ... in this order. Then the lanes are added pairwise. An input gives the same
+//! bits, whether it is passed alone or with other inputs.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LANE_DOTS_HPP
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the largest and second largest value of a row with vector instructions. The result equals the scalar
-//! reference.
+//! Finds the largest and second largest value of a row with vectors. The result equals the scalar reference.
 //!
-//! The loop over a block only tracks the largest value and NaNs. A block is examined again only if its largest value
-//! exceeds the second largest value so far. Only the best block is searched for a second value.
+//! The loop over a block tracks only the largest value and NaNs. A block is read again only if its largest value
+//! exceeds the second largest value so far.
 #ifndef SPECVERIFY_KERNEL_SIMD_ARGMAX_HPP
 #define SPECVERIFY_KERNEL_SIMD_ARGMAX_HPP
 

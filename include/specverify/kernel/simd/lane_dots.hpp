@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the sums of kernel/scalar/lane_dots.hpp with vector instructions. Products and sums are fused if the
-//! instruction set can do this.
+//! Computes the sums of kernel/scalar/lane_dots.hpp with vectors, with fused products if the instruction set has them.
 //!
-//! A number of a row is loaded once for all inputs, and a number of an input once for three or four rows. The sums stay
-//! in registers while a part of the columns is read; this part fits in the first-level cache. For a single input,
-//! memory bandwidth is the limit, so several whole rows are read at the same time.
+//! A matrix entry is loaded once for all inputs, and an entry of an input once for three or four rows. For several
+//! inputs, the columns are split into parts that fit in the first-level cache. For a single input, memory bandwidth is
+//! the limit, so the kernel reads several whole rows at the same time.
 #ifndef SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_SIMD_LANE_DOTS_HPP
 

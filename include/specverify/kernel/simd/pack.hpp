@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides portable vector types (packs) and their operations. In this folder, only this file, powers.hpp, wide.hpp
-//! and vector_pack.hpp name instructions of a CPU.
+//! Provides portable vector types (packs) and their operations.
 //!
-//! A pack is as wide as the widest instruction set of this translation unit. It is xsimd's batch or, without xsimd, the
-//! compiler's vector type. This file adds operations that neither type has (bit masks of comparisons, sums of lanes in
-//! a fixed order). If the instruction set has no such operation, a plain loop replaces it.
+//! A pack is xsimd's batch for the widest instruction set of this translation unit or, without xsimd, the compiler's
+//! vector type. This file adds operations that neither type has, for example sums of lanes in a fixed order. In this
+//! folder, only this file, powers.hpp, wide.hpp and vector_pack.hpp may name instructions of a CPU.
 #ifndef SPECVERIFY_KERNEL_SIMD_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_PACK_HPP
 

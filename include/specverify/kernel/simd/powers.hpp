@@ -9,11 +9,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Computes 2^y as the product of two packs. The relative error of the product is below 5e-7.
-//!
-//! This bound applies if -126 <= y <= 126. For smaller y the product is 0 or at most 2^-126. If `powers_show_specials`,
-//! a NaN gives a NaN, and for y above 126 the product is at least 2^125 or infinite; otherwise these results are
-//! unspecified.
+//! A power 2^y as the product of two packs. For -126 <= y <= 126, the relative error of the product is below 5e-7.
+//! For smaller y, the product is at most 2^-126. If `powers_show_specials`, larger y give at least 2^125 or infinity,
+//! and a NaN gives a NaN; otherwise these results are unspecified.
 struct power_parts {
   pack<float> scale;
   pack<float> fraction;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the largest entries of a row with vector instructions. Comparisons of values find candidates, and then the
-//! candidates' integer weights decide.
+//! Finds the largest entries of a row with vectors. Values select the candidates, and integer weights decide among
+//! them.
 //!
-//! The coarse pass stores the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
-//! maxima is a lower bound on the `wanted`-th largest value, so only lanes whose maximum reaches this bound are
-//! examined. If too many ids reach the bound (for example, because of ties), a sample suggests a higher weight. Then
-//! all ids above this weight are listed, but at most `wanted` ids with exactly this weight, so that ties cannot fill
-//! the list.
+//! The coarse pass keeps the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
+//! maxima is a lower bound on the `wanted`-th largest value, so other lanes are skipped. If too many ids reach the
+//! bound (for example, because of ties), a sample suggests a higher weight. All ids above this weight are listed, and
+//! ties with it only up to `wanted` ids.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 

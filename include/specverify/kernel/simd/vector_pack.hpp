@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides packs from the vector types of g++ and clang, for builds without xsimd. Names and results are the same as
-//! with xsimd.
+//! Provides packs from the vector types of g++ and clang, for builds without xsimd. Names and results equal xsimd's.
 //!
 //! An operation uses an intrinsic if the compiler does not generate the single instruction for it (for example, a
-//! maximum or a conversion).
-//! See:        kernel/simd/xsimd_pack.hpp
+//! maximum).
+//! See: kernel/simd/xsimd_pack.hpp
 #ifndef SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
 #define SPECVERIFY_KERNEL_SIMD_VECTOR_PACK_HPP
 

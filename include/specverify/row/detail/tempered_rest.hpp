@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds the sum over all except a few entries of a row at many temperatures. The bounds follow from the convexity of
-//! the logarithm of this sum.
+//! Bounds the sum over all except a few entries of a row at many temperatures, because the log of this sum is convex.
 //!
 //! This header compiles as C++17. CUDA kernels keep the bounds in shared memory.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_REST_HPP

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the entries that a truncation keeps. These entries are the first in the total order (by weight, then id), so
-//! only the largest entries need weights.
+//! Finds the entries that a truncation keeps: the first in the total order (by weight, then id).
 //!
-//! The truncation decides how many entries to gather. top_k is the number of entries, and min_p gives the least weight.
-//! top_p gives a share of W, so entries are gathered until they hold this share of the upper bound on W. The cut is
-//! then computed for the lower bound on W. If the upper bound would give a different cut, closer bounds on W are
+//! The truncation determines how many of the largest entries are gathered: top_k is a number, min_p a least weight, and
+//! top_p a share of the upper bound on W. If the lower and the upper bound on W give different cuts, closer bounds are
 //! computed until both cuts agree.
 #ifndef SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_ROW_DETAIL_TRUNCATE_HPP
