@@ -4,6 +4,8 @@
 #ifndef SPECVERIFY_APPS_LAB_FIGURE_HPP
 #define SPECVERIFY_APPS_LAB_FIGURE_HPP
 
+#include "claims.hpp"
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -60,6 +62,14 @@ struct comparison {
   std::string what, paper, ours, why;
 };
 
+//! What a figure says about a claim of its paper.
+struct claim_answer {
+  std::size_t claim = 0;  //!< place in `claims`
+  finding found = finding::not_run;
+  std::string ours;  //!< our value, with its interval
+  std::string why;   //!< reason for a difference, or for not running
+};
+
 //! A statement that must be true. The program's exit code is 0 only if all checks pass.
 struct check {
   std::string what;
@@ -74,8 +84,10 @@ struct figure {
   std::deque<panel> panels;
   std::deque<table> tables;
   std::vector<comparison> comparisons;
+  std::vector<claim_answer> answers;
   std::vector<check> checks;
-  double seconds = 0;  //!< set by the lab
+  double seconds = 0;      //!< set by the lab
+  double cpu_seconds = 0;  //!< set by the lab: of all threads
   bool drawn = false;
 
   panel& add_panel(std::string heading, std::string x_label, std::string y_label) {
@@ -91,6 +103,18 @@ struct figure {
     if (what.empty() || paper.empty() || ours.empty() || why.empty())
       throw std::logic_error(name + ": the comparison '" + what + "' lacks a part");
     comparisons.push_back({std::move(what), std::move(paper), std::move(ours), std::move(why)});
+  }
+  //! Answers a claim of the paper with our value. One claim has one answer in a run of all figures. Neither text may be
+  //! empty; both must be computed from the run, or be true for any numbers.
+  void answer(claim_id id, finding found, std::string ours, std::string why) {
+    if (ours.empty() || why.empty())
+      throw std::logic_error(name + ": the answer to " + std::string(id->id) + " lacks a part");
+    answers.push_back({id.place(), found, std::move(ours), std::move(why)});
+  }
+  //! Answers by comparing our interval with the printed value, whose unit it must have (`compared`).
+  void answer(claim_id id, const estimate& measured, std::string ours, std::string why) {
+    if (std::isnan(id->low)) throw std::logic_error(name + ": " + std::string(id->id) + " has no printed number");
+    answer(id, compared(measured, id->low, id->high), std::move(ours), std::move(why));
   }
   void require(std::string what, bool holds, std::string detail = {}) {
     checks.push_back({std::move(what), holds, std::move(detail)});

@@ -19,12 +19,19 @@ struct planned_figure {
   double quick_seconds = 1;
 };
 
+//! A claim that no figure measures, and the reason, which no amount of work in this repository can remove.
+struct claim_not_run {
+  claim_id id;
+  std::string why;
+};
+
 struct paper {
   std::string name;  //!< name of the paper in --only
   std::string title;
   std::string arxiv;
   std::vector<planned_figure> figures;
   std::string remarks = {};  //!< a paragraph of the report: reproduced results, missing results, and reasons
+  std::vector<claim_not_run> not_run = {};
 };
 
 [[nodiscard]] paper trace_paper();

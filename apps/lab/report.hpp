@@ -73,6 +73,17 @@ inline void write_figure(std::ostream& out, const figure& f, const std::filesyst
     for (const auto& row : t.rows) write_row(out, "td", row);
     out << "</table>\n";
   }
+  if (!f.answers.empty()) {
+    out << "<table class=wide><caption>Claims of the paper</caption>\n";
+    write_row(out, "th", {"claim", "paper", "ours", "verdict", "reason"});
+    for (const claim_answer& a : f.answers) {
+      const claim& c = claims[a.claim];
+      write_row(out, "td",
+                {std::string(c.statement) + " (" + std::string(c.place) + ")", std::string(c.value), a.ours,
+                 std::string(text_of(a.found)), a.why});
+    }
+    out << "</table>\n";
+  }
   if (!f.comparisons.empty()) {
     out << "<table class=wide><caption>Paper and ours</caption>\n";
     write_row(out, "th", {"", "paper", "ours", "differences and reasons"});

@@ -67,6 +67,20 @@ inline void require_sign(figure& f, const std::string& what, const estimate& tun
                                                     : "higher than the paper's";
 }
 
+//! Compares two systems by the interval of their difference and a margin stated before: "equivalent" (the whole
+//! interval is inside the margin), "better", "worse", or "not shown". `margin` > 0, in the unit of `difference`: for
+//! example 0.03 for shares of problems and for changes of speed. `difference` must be positive where ours is better.
+[[nodiscard]] inline std::string against(const estimate& difference, double margin) {
+  if (-margin < difference.low && difference.high < margin) return "equivalent";
+  return by_sign(difference, "worse", "not shown", "better");
+}
+
+//! Returns the interval of a share that was never seen in `count` > 0 trials: the exact binomial limits at 95 %, one
+//! side, [0, 1 - 0.05^(1 / count)]. A bootstrap of equal values would return an interval of no width.
+[[nodiscard]] inline estimate never_seen(std::size_t count) {
+  return {0, 0, 1 - std::pow(0.05, 1 / static_cast<double>(count))};
+}
+
 }  // namespace lab
 
 #endif
