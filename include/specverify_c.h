@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Declares the sessions of specverify for C11 and C++17 hosts: a device drafts, and a cloud verifies. A host chooses a
-// method by name. For rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
+// Declares the sessions of specverify for C11 and C++17 hosts: a device drafts tokens, and a cloud verifies them. For
+// rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
 //
-// Options   A struct begins with its size. Get the struct from `..._defaults()` and change the fields that you need.
-//           The library uses the arrays in the struct only during `..._create`, but tables of weights must outlive the
-//           session. If the program is older than the library, missing fields get their defaults. If the program is
-//           newer, fields that the library does not know must be zero; otherwise the call returns unknown_option
-//           (`where` = offset of the first nonzero byte). An impossible size returns struct_size_wrong, for example 0
-//           or a size that ends inside a member. An array that is not aligned for its elements returns misaligned.
+// Options   Get a struct from `..._defaults()` and change the fields that you need. The library reads arrays in the
+//           struct only during `..._create`, but tables of weights must outlive the session. An array that is not
+//           aligned for its elements returns misaligned.
+// Versions  A struct begins with its size. If the program is older than the library, missing fields get their
+//           defaults. If the program is newer, fields that the library does not know must be zero; otherwise the call
+//           returns unknown_option (`where` = offset of the first nonzero byte). An impossible size, such as 0 or one
+//           that ends inside a member, returns struct_size_wrong.
 // Errors    Functions that can fail return a status. Its code is a number of specverify/core/errc.def, or a number that
 //           a callback returned. No function throws.
-// Callbacks A callback must return 0 on success. Any other number from a model ends the session and the call. A number
-//           from an observer ends the call. The comments of specverify_link describe the numbers of a link. The number
-//           should be a specverify_errc_* or a number of the host's own, 1000 to 65535; a number outside 1 to 65535 is
-//           reported as engine_failed with the number in `where`. A callback must not throw, call longjmp, destroy the
-//           session, or call a function that passes an input to the same session.
+// Callbacks A callback must return 0 on success, otherwise a specverify_errc_* or your own number, 1000 to 65535. A
+//           number from a model ends the session and the call. A number from an observer ends the call. For a link, see
+//           specverify_link. A number outside 1 to 65535 becomes engine_failed, with the number in `where`. A callback
+//           must not throw, call longjmp, destroy the session, or call an input of the same session.
 // Memory    A session allocates all memory when it is created, and frees it when it is destroyed.
 // Threads   Only one thread at a time may use a session. Any number of sessions can run at once.
 // Pointers  Pointers in an output, and the pointer that `..._text` returns, are valid until the session's next call.
@@ -204,8 +204,8 @@ SPECVERIFY_API specverify_status specverify_edge_supply_row(specverify_edge* edg
                                                             const specverify_extras* extras, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_reconnect(specverify_edge* edge, uint64_t now);
 SPECVERIFY_API specverify_status specverify_edge_disconnect(specverify_edge* edge, uint64_t now);
-// Ends the text because the host needs no more tokens: drops the open draft and reports the end to the cloud. After the
-// cloud has responded, the session ends with SPECVERIFY_FINISHED and `stop` SPECVERIFY_STOP_CANCELLED. `cause` must be
+// Ends the text because the host needs no more tokens. The edge drops the open draft, tells the cloud the cause, and
+// after the response ends with SPECVERIFY_FINISHED and `stop` SPECVERIFY_STOP_CANCELLED. `cause` must be
 // SPECVERIFY_STOP_CANCELLED or _FINISHED. Errors: busy, invalid_argument (any other cause), unexpected_message (before
 // the start), session_closed (already over).
 SPECVERIFY_API specverify_status specverify_edge_stop(specverify_edge* edge, uint32_t cause, uint64_t now);

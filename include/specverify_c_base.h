@@ -19,9 +19,9 @@ extern "C" {
 
 // ---- Header and library
 
-// Version number of this interface. The structs of options, systems and rounds contain the number with which the
-// program was compiled; `..._defaults()` and specverify_system_named set it. If the library has a different number, a
-// call with such a struct returns abi_mismatch (`where` = the library's number).
+// Version number of this interface. Structs of options, systems and rounds contain the number with which the program
+// was compiled; `..._defaults()` and specverify_system_named set it. If the library has another number, a call with
+// such a struct returns abi_mismatch (`where` = the library's number).
 #define SPECVERIFY_ABI 4u
 SPECVERIFY_API uint32_t specverify_abi(void);
 // Returns major * 10000 + minor * 100 + patch of the loaded library.
@@ -112,9 +112,9 @@ typedef struct specverify_setting {
   double value;
 } specverify_setting;
 
-// A system: the name of a paper's method, and its settings. Hyphens in the name may be underscores, or missing. A call
-// that takes a system can return unknown_system (the status text lists all names), unknown_setting and
-// setting_out_of_range (`where` = index of the setting), or setting_missing (`where` = index in the system's list,
+// A system: the name of a paper's method, and its settings. A hyphen in the name may be an underscore, or missing.
+// Errors of calls that take a system: unknown_system (the status text lists all names); unknown_setting and
+// setting_out_of_range (`where` = index of the setting); setting_missing (`where` = index in the list of
 // docs/algorithms/systems.md).
 typedef struct specverify_system {
   size_t struct_size;

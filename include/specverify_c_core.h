@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions for single rounds without a session, for hosts with their own protocol in C11 or C++17. They compute the
+// Functions for single rounds without a session, in C11 or C++17, for hosts with their own protocol. They compute the
 // distribution of a draft, draw tokens, encode and decode draft messages, and verify drafts. docs/c.md is a guide.
 //
-// Memory    The caller owns all memory; nothing is allocated. If the space for a result is null or too small, a
+// Memory    The caller owns all memory; nothing is allocated. If the space for a result is null or too small, the
 //           function returns output_too_small, and `where` is the number of bytes or drafts needed (UINT32_MAX: that
 //           many or more).
 // Threads   The functions share no state, so any number of threads may call them at the same time.
@@ -50,10 +50,9 @@ SPECVERIFY_API specverify_status specverify_draft_key(const uint8_t secret[16], 
 SPECVERIFY_API specverify_status specverify_verdict_key(const uint8_t secret[16], uint64_t session_id, uint64_t salt,
                                                         specverify_key* key);
 
-// Computes the distribution that a system drafts from and sends, from one row. `transform` may be null for the default
-// transform. The arrays of the result are in `space`. Supports qs, k-sqs without round_bits, hlm, sd-reject and
-// compressed-hlm. Errors: unsupported (a different system), output_too_small, and the errors of the system and of the
-// row.
+// Computes the distribution that a system drafts from and sends, from one row. `transform` may be null (the default
+// transform). The arrays of the result are in `space`. Supports qs, k-sqs without round_bits, hlm, sd-reject and
+// compressed-hlm. Errors: unsupported (any other system), output_too_small, errors of the system and of the row.
 SPECVERIFY_API specverify_status specverify_draft_law(const specverify_system* system, const specverify_row* row,
                                                       const specverify_transform* transform, specverify_space space,
                                                       specverify_law* law);
@@ -86,8 +85,8 @@ static inline specverify_round specverify_round_defaults(void) {
 }
 
 // Encodes one draft message, for systems that send distributions. Set *size to the size of `out`; the function changes
-// it to the number of bytes written. After an error the bytes at `out` are invalid. If `out` is too small, a second
-// encoding computes the size needed (output_too_small), so pass enough memory at once.
+// it to the number of bytes written. Pass enough memory at once, because output_too_small takes a second encoding to
+// compute the size needed. After an error the bytes at `out` are invalid.
 SPECVERIFY_API specverify_status specverify_encode(const specverify_round* round, const specverify_system* system,
                                                    const specverify_draft* drafts, size_t count, void* out,
                                                    size_t* size);
@@ -128,10 +127,11 @@ typedef struct specverify_verdict {
   uint32_t near_ties;
 } specverify_verdict;
 
-// Applies the token rule. If each draft was drawn from the distribution in it, committed tokens follow the target's
-// distribution. Set verdict->struct_size first. Errors: draft_too_long; too_few_rows; token_not_in_law,
-// vocabulary_mismatch and errors of an invalid distribution (`where` = draft); row_size_mismatch, invalid_argument (a
-// different scalar type) and errors of rows (`where` = row); output_too_small (`where` = bytes of `space`).
+// Applies the token rule. If each draft was drawn from its distribution, committed tokens follow the target's
+// distribution. Set verdict->struct_size first.
+// Errors: draft_too_long; too_few_rows; token_not_in_law, vocabulary_mismatch and errors of an invalid distribution
+// (`where` = draft); row_size_mismatch, invalid_argument (another scalar type) and errors of rows (`where` = row);
+// output_too_small (`where` = bytes of `space`).
 SPECVERIFY_API specverify_status specverify_verify(const specverify_round* round, const specverify_draft* drafts,
                                                    size_t count, const specverify_target* target,
                                                    specverify_space space, specverify_verdict* verdict);

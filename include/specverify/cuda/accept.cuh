@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the accept test of speculative verification for one drafted token per row of a batch, on a GPU.
+//! Tests on a GPU whether to accept one drafted token per row of a batch.
 //!
-//! Use it after `read_rows` (digest.cuh) if you test drafts but do not replace rejected drafts. To verify whole rounds
-//! of drafts, use `verify_batch` (verify.cuh).
+//! Use it after `read_rows` (digest.cuh) if you need no replacement for rejected drafts. To verify whole rounds of
+//! drafts, use `verify_batch` (verify.cuh).
 //! Symbols:    as in row/acceptance.hpp; Z = sum of the row's exponentials. One thread block per row.
 //! Guarantees: accepted, near_tie and exact equal the results of exec::seq. A test reads one logit if the digest's
-//!             bounds on Z decide it. Otherwise it reads the row once more and sums it in float. If the two sides of
-//!             the test differ by less than a relative 2e-5, it reads the row again for the exact Z. The digest of a
-//!             truncated row contains Z, so the test of such a row reads only the kept ids. No allocation, no
-//!             synchronization, no read-back.
+//!             bounds on Z decide it. Otherwise it sums the row in float. If the two sides of the test are closer than
+//!             a relative 2e-5, it reads the row again for the exact Z. A truncated row reads only the kept ids. No
+//!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
 #define SPECVERIFY_CUDA_ACCEPT_CUH

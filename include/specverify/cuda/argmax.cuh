@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the greedy token of each row of a batch on a GPU, and its margin to the runner-up.
+//! Finds on a GPU the greedy token of each row of a batch, and the margin to the runner-up.
 //!
 //! Use it if you decode greedily. No earlier `read_rows` (cuda/digest.cuh) is needed.
-//! Guarantees: one read per row; token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
+//! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
 //!             No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/argmax_test.cpp
 #ifndef SPECVERIFY_CUDA_ARGMAX_CUH
@@ -73,9 +73,9 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues the greedy token of each row into `tokens`, indexed by row. Temperature and truncation do not matter.
-//! Errors of the call: the errors of `make_device_batch` that concern rows and transform; null_span (tokens);
-//! engine_failed. A row's error is in its `why`.
+//! Enqueues the greedy token of each row into `tokens`, indexed by row. Temperature and truncation have no effect.
+//! Errors of the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed. A row's
+//! error is in its `why`.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status argmax(exec::cuda how, const device_rows<Scalar>& rows,
                                               const device_transform& transform, device_argmax* tokens) noexcept {

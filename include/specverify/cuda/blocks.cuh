@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws tokens on a GPU from rows for which the engine supplies the largest logit and the sum of exponentials of every
-//! block of ids. A draw then usually reads one or two blocks instead of the whole row.
+//! Draws tokens on a GPU with the help of block maxima and block sums from the engine. A draw then usually reads one or
+//! two blocks of ids instead of the whole row.
 //!
-//! Use it if the epilogue of the LM head writes, for every block of 64 to 1024 neighbouring ids, the largest logit and
-//! the sum of e^((z - maximum) / T), where z is a logit and T the temperature. These numbers are the engine's claims.
-//! Call `read_rows_from_blocks`, then `sample` with the same claims.
+//! Use it if the LM head's epilogue writes two numbers for every block of 64 to 1024 neighbouring ids: the largest
+//! logit, and the sum of e^((z - maximum) / T) over the block's logits z. The numbers are the engine's claims. Call
+//! `read_rows_from_blocks`, then `sample` with the same claims.
 //! Symbols:    as in row/blocks.hpp (T = temperature of the row).
-//! Method:     `read_rows_from_blocks` uses one thread block per row, `sample` one warp per row. Both load a block of
-//!             ids into shared memory.
-//! Guarantees: digests, tokens and the errors found in claims equal the results of `read_row_from_blocks`
-//!             (row/blocks.hpp) on the CPU, except at near ties. `read_rows_from_blocks` reads one block to find the
-//!             argmax, and each trial of a draw reads one block. After `trial_cap` rejected trials a draw reads the row
-//!             twice. No allocation, no synchronization, no read-back.
-//! Trust:      as in row/blocks.hpp: claims about blocks that are not read cannot be checked.
+//! Method:     one thread block per row for `read_rows_from_blocks`, one warp per row for `sample`. Blocks of ids are
+//!             loaded into shared memory.
+//! Guarantees: digests, tokens and the errors found in claims equal those of `read_row_from_blocks` on the CPU, except
+//!             at near ties. `read_rows_from_blocks` reads one block, and so does each trial of a draw. After
+//!             `trial_cap` rejected trials a draw reads the row twice. No allocation, no synchronization, no read-back.
+//! Trust:      claims about blocks that are not read cannot be checked (row/blocks.hpp).
 //! See:        docs/algorithms/cuda.md, docs/algorithms/blocks.md, tests/device/blocks_test.cpp
 #ifndef SPECVERIFY_CUDA_BLOCKS_CUH
 #define SPECVERIFY_CUDA_BLOCKS_CUH
@@ -315,11 +314,12 @@ template <class Scalar>
 
 }  // namespace cuda_detail
 
-//! Enqueues digests of a batch's rows from the engine's claims, without block sums. Only functions that take the same
-//! claims accept these digests. All other functions need the sums that `read_rows` makes, and return
-//! digest_insufficient. Errors of a row, in the digest: row_has_nan, row_has_positive_infinity, blocks_disagree
-//! (`where` = an id, or the first id of a block), row_is_empty, invalid_temperature. Errors of the call: as for
-//! `read_rows`; unsupported (truncation), invalid_argument (block size, error), null_span, size_mismatch (pitch).
+//! Enqueues digests of a batch's rows from the engine's claims. Use them only in functions that take the same claims;
+//! other functions return digest_insufficient, because these digests have no block sums.
+//! Errors of the call: as for `read_rows`; unsupported (truncation), invalid_argument (block size, error), null_span,
+//! size_mismatch (pitch).
+//! Errors of a row, in its digest: row_has_nan, row_has_positive_infinity, blocks_disagree (`where` = an id, or the
+//! first id of a block), row_is_empty, invalid_temperature.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows_from_blocks(exec::cuda how, const device_batch<Scalar>& batch,
                                                              const device_row_blocks& claims) noexcept {
@@ -329,9 +329,9 @@ template <class Scalar>
 }
 
 //! Enqueues one draw per row into `tokens`, on digests that `read_rows_from_blocks` made from the same claims. The
-//! tokens have the same distribution as the tokens of `sample` without claims, but may differ from them. Errors of a
-//! row: the digest's error, digest_insufficient (a digest of `read_rows`), blocks_disagree, row_has_nan. Errors of the
-//! call: as for `read_rows_from_blocks`; null_span (keys, positions, rounds or tokens).
+//! tokens have the same distribution as those of `sample` without claims, but may be different tokens.
+//! Errors of the call: as for `read_rows_from_blocks`; null_span (keys, positions, rounds or tokens).
+//! Errors of a row: the digest's error, digest_insufficient (a digest of `read_rows`), blocks_disagree, row_has_nan.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
                                               const device_row_blocks& claims, const device_stream<Key>& random,

@@ -2,21 +2,18 @@
 //! Computes the digests of a batch of rows on a GPU: argmax, lane and block sums, and bounds on Z, in one read of each
 //! row.
 //!
-//! Use it first, on the engine's logits, because `sample`, `select` and most other functions of cuda/ need the digests.
+//! Call it first, on the engine's logits, because `sample`, `select` and most other functions of cuda/ need the
+//! digests.
 //! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
 //! Method:     one thread block per row. If the GPU can run at least two thread blocks per row at once
-//!             (cuda/tuning.cuh), long rows are split into parts, one per thread block. In this case, another kernel
-//!             first computes the references, and the parts of a row synchronize by a counter. Four threads read a
-//!             block of 1024 ids. Each thread sums four lanes, with ids ascending, so float sums have the order of the
-//!             CPU. The functions that add the lanes of a block (as a tree) and the blocks (serially) are the same as
-//!             on the CPU.
-//! Guarantees: lane sums, block sums, total, reference, maximum, argmax and bounds equal the results of exec::seq bit
-//!             for bit, for any flags of nvcc except -ftz=true (in -use_fast_math). Each row is read once, but a few
-//!             ids are read twice (in total less than 1.02 reads if V >= 4096). These ids are about 64 ids of the block
-//!             that has the maximum and, in split rows and after the first 128 blocks, the first 16 ids of each block,
-//!             which determine the reference. If the maximum of a row is more than 60 T above the reference, the row is
-//!             read twice. Z and W cost one read each; cuda/detail/truncate.cuh gives the cost of a truncation. No
-//!             allocation, no synchronization, no read-back.
+//!             (cuda/tuning.cuh), long rows are split over thread blocks, which synchronize by a counter, and another
+//!             kernel first computes the references. Four threads read a block of 1024 ids, and float sums have the
+//!             CPU's order.
+//! Guarantees: every number equals that of exec::seq bit for bit, for any flags of nvcc except -ftz=true (in
+//!             -use_fast_math). Each row is read once, and some ids twice: less than 1.02 reads in total if V >= 4096.
+//!             However, if the maximum of a row is more than 60 T above the reference, the whole row is read twice. Z
+//!             and W cost one read each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no
+//!             synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp, tests/device/truncated_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH
@@ -115,9 +112,9 @@ template <bool Plain, class Scalar>
 
 }  // namespace cuda_detail
 
-//! Enqueues the digests of a batch's rows, and one more kernel if rows are truncated or totals are requested. Errors of
-//! the call: the errors of `make_device_batch` that concern rows and transform; null_span and size_mismatch (the
-//! digests do not belong to these rows); engine_failed. A row's error is in the row's digest.
+//! Enqueues the digests of a batch's rows, with one more kernel if rows are truncated or totals are requested.
+//! Errors of the call: those of `make_device_batch` for rows and transform; null_span and size_mismatch (the digests do
+//! not belong to these rows); engine_failed. A row's error is in its digest.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
                                                  const device_request& request = {}) noexcept {

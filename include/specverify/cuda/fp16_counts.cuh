@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts the distributions of a batch of rows to fp16 values on a GPU. A value is stored as an id and a count in
-//! units of 2^-24 (row/fp16_row.hpp).
+//! Converts the distributions of a batch of rows to fp16 values on a GPU. A value is an id and a count in units of
+//! 2^-24 (row/fp16_row.hpp).
 //!
-//! Use it after `read_rows` (digest.cuh), on the same batch, if a drafter uploads half-precision distributions.
+//! Use it after `read_rows` (digest.cuh), on the same batch, if a drafter sends half-precision distributions.
 //! Symbols:    e_v, Z as in row/digest.hpp; count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
-//! Method:     one thread block per row. A scan over the thread block finds the position of each count, in id order.
-//! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc except -ftz=true. One read per row
-//!             if the digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
+//! Method:     one thread block per row. A scan finds the index of each count, in id order.
+//! Guarantees: ids and counts equal those of exec::seq, for any flags of nvcc except -ftz=true. One read per row if the
+//!             digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
 //!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_FP16_COUNTS_CUH

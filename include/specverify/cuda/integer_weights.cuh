@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the integer weights w_v, about 2^31 e^((z_v - max) / T), and their sum W for each row of a batch, on a GPU.
 //!
-//! Use it to quantize or compare distributions if all backends must compute the same numbers. No earlier `read_rows` is
-//! needed.
+//! Use it if all backends must compute the same numbers. No earlier `read_rows` is needed.
 //! Method:     one thread block per row finds the maximum, then computes the weights.
-//! Guarantees: two reads and one write per row, but one read if T is below 1e-6. The integers equal the results of
-//!             exec::seq (row/integer_weights.hpp) on every GPU, for any flags of nvcc except -ftz=true. No allocation,
-//!             no synchronization, no read-back.
+//! Guarantees: two reads and one write per row, or one read if T is below 1e-6. The integers equal those of exec::seq
+//!             (row/integer_weights.hpp), for any flags of nvcc except -ftz=true. No allocation, no synchronization, no
+//!             read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
 #define SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks on a GPU whether your build's flags for nvcc keep the arithmetic that the library's kernels share with the
-//! CPU. The check runs a kernel, because no macro shows these flags.
+//! Checks on a GPU whether your flags for nvcc keep the arithmetic that kernels share with the CPU. It detects
+//! -ftz=true and -use_fast_math.
 //!
-//! Run the check once when an engine starts, or in a test of the build. It detects -ftz=true and -use_fast_math.
+//! Run it once when an engine starts, or in a test of the build. It must run a kernel, because no macro shows these
+//! flags.
 //! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/known_answers_test.cpp
 #ifndef SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH

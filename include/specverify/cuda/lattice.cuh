@@ -7,12 +7,11 @@
 //! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution; zeta
 //!             (rounding error of a count) and D (sum of the rounded counts minus l) as in kernel/scalar/lattice.hpp.
 //! Method:     one thread block per row. One read computes W, unless the digest has it. The min(V, 2 l) largest entries
-//!             are then selected as in select.cuh, because the counts of all other entries are 0. A radix search over
-//!             (zeta, id) finds the |D| entries whose count changes by one.
-//! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, because they are integers and
-//!             are rounded as on the CPU. A row is read at most twice, or once if the digest has W; a support needs no
-//!             read. Only ids with a positive count are listed, ascending. No allocation, no synchronization, no
-//!             read-back.
+//!             are then selected, because all other counts are 0. A radix search over (zeta, id) finds the |D| entries
+//!             whose count changes by one.
+//! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, but only positive counts are listed,
+//!             with ids ascending. A row is read at most twice, or once if the digest has W; a support needs no read.
+//!             No allocation, no synchronization, no read-back.
 //! Deviates:   dense distributions need a resolution up to 1024, or V up to 2048.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH
@@ -195,11 +194,11 @@ __global__ void __launch_bounds__(Threads, 2)
 
 }  // namespace cuda_detail
 
-//! Enqueues the dense distribution of each row: the lattice point nearest to the whole row's distribution, as
-//! `make_draft_law` computes it for law_format::dense_lattice. Only ids with a positive count are listed. It needs the
-//! digests of `read_rows`. Errors of the call: as for `read_rows`; under part::quantize invalid_resolution (0, or above
-//! max_lattice_resolution; `where` = the resolution), null_span, support_too_large (`where` = min(V, 2 l), above
-//! max_device_selected) and output_too_small (pitch below `where` = min(V, l)).
+//! Enqueues the lattice point nearest to each whole row's distribution, as in law_format::dense_lattice, from the
+//! digests of `read_rows`. Only ids with a positive count are listed.
+//! Errors of the call: as for `read_rows`; under part::quantize invalid_resolution (`where` = the resolution, which is
+//! 0 or above max_lattice_resolution), null_span, support_too_large (`where` = min(V, 2 l), above max_device_selected),
+//! output_too_small (pitch below `where` = min(V, l)).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, const device_batch<Scalar>& batch,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
@@ -214,11 +213,11 @@ template <class Scalar>
                               laws);
 }
 
-//! Enqueues the distribution of each of `rows` supports, normalized over the total weight of the support. Only ids with
-//! a positive count are listed. Weights must be at most 2^31. Errors of a row: the error of its support,
-//! support_too_large (more than max_device_selected entries), output_too_small (more than the pitch), empty_support,
-//! zero_weight. Errors of the call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows),
-//! engine_failed.
+//! Enqueues the distribution of each of `rows` supports, normalized over the support's total weight. Only ids with a
+//! positive count are listed. Weights must be at most 2^31.
+//! Errors of the call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows), engine_failed.
+//! Errors of a row: the support's error, support_too_large (more than max_device_selected entries), output_too_small
+//! (more than the pitch), empty_support, zero_weight.
 [[nodiscard]] SPECVERIFY_INLINE status quantize(exec::cuda how, std::uint32_t rows, const device_supports& kept,
                                                 std::uint32_t resolution, const device_laws& laws) noexcept {
   if (const status why = cuda_detail::check(resolution, laws); !why.ok()) return why;

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, on a GPU.
+//! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, on a GPU. z_v are the row's logits
+//! after bias and mask, and T is the temperature.
 //!
-//! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed. z_v are the row's logits after
-//! bias and mask, and T is the temperature.
-//! Method:     one thread block per row. Each thread sums powers 2^x, relative to a reference. If x exceeds 4, the
-//!             thread raises the reference. A tree adds the powers of sixteen logits in float; all other sums are in
-//!             double. The exact form finds the maximum first, then sums terms of 256 ids, like row/log_sum_exp.hpp.
-//! Guarantees: one read per row. Absolute error below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as the CPU
-//!             promises under exec::simd. The error has three parts: a distance of at most 13.1 nats is rounded twice,
-//!             by 2^-24 each; the power adds 2^-22; the tree adds 2^-22. A GPU gives the same bits at every run with
-//!             the same tuning, but different GPUs, tunings and numbers of rows may give different last bits. With
-//!             `exact`, the function takes two reads and returns the value of exec::seq bit for bit, because it uses
-//!             the CPU's exponentials, logarithm and order of sums, and fuses no operations under any flags of nvcc.
-//!             The exact form costs about 40 operations in double per id, so it is slow on GPUs with few units for
-//!             double. No allocation, no synchronization, no read-back.
+//! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed, because the call uses no
+//! digests.
+//! Method:     one thread block per row. Each thread sums powers 2^x relative to a reference, which it raises if x
+//!             exceeds 4. A tree adds sixteen powers in float; all other sums are in double. The form `exact` finds the
+//!             maximum first, then sums terms of 256 ids, like row/log_sum_exp.hpp.
+//! Guarantees: one read per row. The absolute error is below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as
+//!             under exec::simd. Of this, two roundings of a distance of at most 13.1 nats are 2^-24 each, and the
+//!             power and the tree are 2^-22 each. Last bits may differ between GPUs, tunings and numbers of rows, but
+//!             not between runs. With `exact`, two reads give the value of exec::seq bit for bit, under any flags of
+//!             nvcc; this takes about 40 operations in double per id, so it is slow on GPUs with few units for double.
+//!             No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/log_sum_exp_test.cpp, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
@@ -159,10 +158,11 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the log-sum-exp of each row into `values`. Errors of the call: the errors of `make_device_batch` that
-//! concern rows and transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row:
-//! row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation,
-//! unsupported.
+//! Enqueues the log-sum-exp of each row into `values`.
+//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span
+//! (values); engine_failed.
+//! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6),
+//! invalid_truncation, unsupported.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status log_sum_exp(exec::cuda how, const device_rows<Scalar>& rows,
                                                    const device_transform& transform, device_value* values,

@@ -5,8 +5,8 @@
 //! sizes and pointers on the CPU, enqueues kernels on the stream and returns. It does not allocate, wait or read back,
 //! so a graph can capture it. If CUDA reports an error, the call returns engine_failed under part::host, `where` =
 //! cudaError_t.
-//! Guarantees: everything except the policy is in namespace `v0`, because kernels must be in `v0`. CPU functions are
-//!             always inlined, because object files built with different flags share `v0`.
+//! Guarantees: everything except the policy is in namespace `v0`, because kernels must be there. CPU functions in `v0`
+//!             are always inlined, so you can link object files that are built with different flags.
 //! See:        docs/algorithms/cuda.md
 #ifndef SPECVERIFY_CUDA_POLICY_CUH
 #define SPECVERIFY_CUDA_POLICY_CUH

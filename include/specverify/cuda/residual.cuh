@@ -1,19 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws a token to replace a rejected draft, for each row of a batch, on a GPU. The token has the residual
-//! distribution norm((scale * p - q)+).
+//! Draws on a GPU a token to replace a rejected draft, for each row of a batch. The token has the residual distribution
+//! norm((scale * p - q)+).
 //!
 //! Use it after `read_rows` (digest.cuh), with one `law` (quantized distribution) per row. To verify whole rounds of
 //! drafts, use `verify_batch` (verify.cuh).
 //! Symbols:    as in row/residual.hpp. One thread block per row. Up to 8 warps make one trial each, and the first
 //!             accepted trial counts.
-//! Guarantees: token, trials, exact and fallback equal the results of exec::seq, because proposals and counters are the
-//!             same. The digest's bounds on Z decide most trials. If they do not decide a trial, a float sum of the row
-//!             does; if the trial is closer than the error of that sum, the exact Z decides. A trial reads one lane of
-//!             the row, and at most 7 of the 8 trials are discarded. The exact rule (row/residual.hpp) computes Z and
-//!             then sums of blocks. If the block sums do not prove the result, it computes serial sums instead. It
-//!             reads the row for Z, then the ids that the `law` lists. If it needs serial sums, it reads the row twice
-//!             more. A truncated row uses only the exact rule, on the kept ids. No allocation, no synchronization, no
-//!             read-back.
+//! Guarantees: token, trials, exact and fallback equal the results of exec::seq. A trial reads one lane of the row.
+//!             Usually the digest's bounds on Z decide it; otherwise a float sum of the row does, or the exact Z if
+//!             that sum is too close. The exact rule reads the row for Z and then the ids of the `law`. If block sums
+//!             do not prove the result, it reads the row twice more for serial sums. A truncated row always uses this
+//!             rule, on the kept ids. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH
@@ -47,10 +44,11 @@ __global__ void __launch_bounds__(test_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues one draw per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The distributions
-//! and their arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span
-//! (`laws`, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]). Errors of a row: the
-//! digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
+//! Enqueues one draw per row after subtracting `laws[r]` from row r, on digests from `read_rows`. The distributions and
+//! their arrays must be in device memory and are not checked.
+//! Errors of the call: as for `read_rows`; null_span (`laws`, keys, positions, rounds or tokens); invalid_argument (a
+//! scale outside (0, 1]).
+//! Errors of a row: the digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status residual(exec::cuda how, const device_batch<Scalar>& batch, const law* laws,
                                                 const device_stream<Key>& random, device_token* tokens,

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws one token from the distribution of each row of a batch, on a GPU: the canonical draw of row/sample.hpp.
+//! Draws one token from the distribution of each row of a batch, on a GPU. This is the canonical draw of
+//! row/sample.hpp.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch. Keys, positions and rounds are read when the kernel runs.
 //! Symbols:    as in row/sample.hpp. One thread block of four warps per row makes four trials, and the first accepted
-//!             trial counts. For 96 % of the draws the first trial is accepted, but a batch takes as long as the
-//!             slowest row.
-//! Guarantees: the algorithm, the counters and the serial sums in double are the same as on the CPU, because the code
-//!             of the arithmetic is shared. Tokens equal the tokens of a CPU that does not fuse products and sums, for
-//!             any flags of nvcc except -ftz=true. A trial reads the block sums, one lane of the row (at most 64
-//!             logits) and one logit. After `trial_cap` trials the exact rule reads the row twice, serially. Truncated
-//!             rows use only that rule, on the kept ids. No allocation, no synchronization, no read-back.
+//!             trial counts. One trial suffices for 96 % of the draws, but a batch takes as long as the slowest row.
+//! Guarantees: tokens equal those of a CPU that does not fuse products and sums, for any flags of nvcc except
+//!             -ftz=true. A trial reads the block sums, one lane of at most 64 logits, and one logit. After `trial_cap`
+//!             trials the exact rule reads the row twice, serially; truncated rows always use it, on the kept ids. No
+//!             allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects the largest entries of each row of a batch, with integer weights, on a GPU, as `top_k` does on the CPU.
+//! Selects the largest entries of each row of a batch on a GPU, as `top_k` does on the CPU. The result contains ids and
+//! integer weights.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
-//! Method:     one thread block per row, one warp per block of 1024 ids. The (K + 1)-th largest of the digest's lane
-//!             maxima is a safe threshold: no id below it can be selected. Only blocks with a lane maximum at or above
-//!             the threshold are read, with eight loads per thread in flight, while the next blocks are prefetched. Ids
-//!             that reach the threshold are listed in id order in shared memory. A full list is cut to K ids or a few
-//!             more, which raises the threshold. The list is cut to exactly K ids at the end. Integer weights are
-//!             computed only for the kept ids.
-//! Guarantees: the result contains the first K ids and weights of the total order (w descending, id ascending), and
-//!             equals the result of exec::seq bit for bit. Ids are written in ascending order; a truncated row gives
-//!             only kept ids. At most one read per row. No allocation, no synchronization, no read-back.
+//! Method:     one thread block per row, one warp per block of 1024 ids. The threshold is the (K + 1)-th largest of the
+//!             digest's lane maxima, because no id below it can be selected. Only blocks that reach the threshold are
+//!             read, and their ids are listed in shared memory. A full list is cut to about K ids, which raises the
+//!             threshold. At the end the list is cut to exactly K ids, and their weights are computed.
+//! Guarantees: the entries are the first K in the order w descending, then id ascending, and equal those of exec::seq
+//!             bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most one read
+//!             per row. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH
@@ -326,9 +325,9 @@ __global__ void __launch_bounds__(select_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues a selection of the `k` largest entries of each row; k must be 1 .. max_device_selected. If a row has fewer
-//! entries of positive weight, all of them are selected. It needs the digests of `read_rows`. Errors of the call: as
-//! for `read_rows`; invalid_argument (k); null_span; output_too_small (pitch below k; `where` = k).
+//! Enqueues a selection of the `k` largest entries of each row, from the digests of `read_rows`. k must be 1 ..
+//! max_device_selected. If a row has fewer entries with a positive weight, it selects all of them.
+//! Errors of the call: as for `read_rows`; invalid_argument (k); null_span; output_too_small (pitch below `where` = k).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status select(exec::cuda how, const device_batch<Scalar>& batch, std::uint32_t k,
                                               const device_supports& supports) noexcept {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the distributions of a batch's rows as floats, on a GPU, for engines that need probabilities. The library's
-//! other functions do not use these floats.
+//! Writes the distributions of a batch's rows as floats, on a GPU.
 //!
+//! Use it if code outside the library needs probabilities. No earlier `read_rows` is needed, because the call uses no
+//! digests.
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum for the logits z_v and the temperature T, as in row/softmax.hpp. If T
 //!             is below 1e-6, p is 1 at the argmax and 0 elsewhere.
 //! Method:     one thread block per row finds the maximum, sums in terms of 256 ids, and writes the quotients.
-//! Guarantees: three reads and one write per row, but one read if T is below 1e-6. The floats equal the results of
-//!             exec::seq bit for bit, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no
-//!             read-back.
+//! Guarantees: three reads and one write per row, or one read if T is below 1e-6. The floats equal those of exec::seq
+//!             bit for bit, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_SOFTMAX_CUH
 #define SPECVERIFY_CUDA_SOFTMAX_CUH
@@ -74,10 +74,11 @@ __global__ void __launch_bounds__(row_threads, 3)
 
 }  // namespace cuda_detail
 
-//! Enqueues the distributions of all rows. Errors of the call: the errors of `make_device_batch` that concern rows and
-//! transform; unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = row size);
-//! engine_failed. Errors of a row, which then has no values: row_has_nan, row_has_positive_infinity, row_is_empty,
-//! invalid_temperature, invalid_truncation, unsupported.
+//! Enqueues the distributions of all rows. A row with an error gets no values.
+//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span,
+//! output_too_small (pitch below `where` = row size); engine_failed.
+//! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature, invalid_truncation,
+//! unsupported.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status softmax(exec::cuda how, const device_rows<Scalar>& rows,
                                                const device_transform& transform,

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! For each row of a batch, counts on a GPU how many draws at random temperatures differ from the drafted token.
+//! Counts on a GPU, for each row of a batch, how many draws at random temperatures differ from the drafted token.
 //!
-//! Use it after `read_rows` (digest.cuh), on the same batch, with the drafted tokens. As on the CPU, it needs the
-//! fewest reads if the temperature of the batch is between half of the maximum temperature and the maximum temperature.
+//! Use it after `read_rows` (digest.cuh), on the same batch, with the drafted tokens. It needs the fewest reads if the
+//! batch's temperature is between half of the maximum temperature and the maximum.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp.
-//! Method:     one thread block per row, and one lane of its first warp per draw. At every temperature, the exponential
-//!             of the largest logit of each lane of the digest is summed. Convex bounds, at first from the digest's
-//!             coarse sum, cover all other ids. If the bounds do not decide a draw, a float sum of the row decides; one
-//!             read sums eight draws. If that sum is too close, a sum in double decides.
-//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties, because the bounds are
-//!             proven and exact sums add in the order of the CPU. Twenty draws take at most one read of most rows. No
-//!             allocation, no synchronization, no read-back.
-//! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
+//! Method:     one thread block per row, one lane per draw. Convex bounds on Z come from the digest's lane maxima and
+//!             coarse sum. If they do not decide a draw, a float sum does, eight draws per read; if that is too close,
+//!             a sum in double does.
+//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Twenty draws take at most one read
+//!             of most rows. No allocation, no synchronization, no read-back.
+//! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp
 #ifndef SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH
 #define SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH
@@ -193,9 +191,11 @@ __global__ void __launch_bounds__(tempered_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues the perturbation of each row: the number of options.samples draws that are not tokens[row]. The counts do
-//! not depend on the batch's temperature or truncation. Errors of the call: as for `read_rows` and for check(options);
-//! null_span (tokens, keys, positions, rounds or `found`). Errors of a row: the digest's error, token_out_of_range.
+//! Enqueues the count, for each row, of the draws among options.samples that are not tokens[row]. The batch's
+//! temperature and truncation have no effect.
+//! Errors of the call: as for `read_rows` and for check(options); null_span (tokens, keys, positions, rounds or
+//! `found`).
+//! Errors of a row: the digest's error, token_out_of_range.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status temperature_perturbation(exec::cuda how, const device_batch<Scalar>& batch,
                                                                 const token_id* tokens,

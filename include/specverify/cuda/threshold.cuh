@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects all tokens with a probability of at least beta in each row of a batch, on a GPU, as `threshold` does on the
+//! Selects all tokens with a probability of at least beta in each row of a batch on a GPU, as `threshold` does on the
 //! CPU.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
-//! Method:     one thread block per row computes W, then writes the entries in id order, at indexes that a scan over
-//!             the thread block finds.
-//! Guarantees: ids and weights equal the results of exec::seq on every GPU (sparsify/threshold.hpp). The result is
-//!             never empty: if beta exceeds every probability, the first id of the largest weight is kept. One read per
-//!             row if the digest has W (device_request::integer_total), otherwise two. If a row is truncated, only the
-//!             kept ids are read. No allocation, no synchronization, no read-back.
+//! Method:     one thread block per row computes W, then writes the entries in id order, at indexes from a scan.
+//! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). If beta exceeds every probability,
+//!             the first id of the largest weight is kept. One read per row if the digest has W
+//!             (device_request::integer_total), otherwise two; a truncated row reads only the kept ids. No allocation,
+//!             no synchronization, no read-back.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_THRESHOLD_CUH
 #define SPECVERIFY_CUDA_THRESHOLD_CUH
@@ -130,10 +129,11 @@ __global__ void __launch_bounds__(row_threads, 2)
 
 }  // namespace cuda_detail
 
-//! Enqueues a selection of the tokens of probability `minimum_probability` or more in each row; if it is 0 or below, of
-//! all tokens of positive weight. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`;
-//! invalid_argument (a NaN); null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: the digest's error;
-//! support_too_large (`where` = entries).
+//! Enqueues a selection of the tokens of probability `minimum_probability` or more in each row, from the digests of
+//! `read_rows`. If `minimum_probability` is 0 or below, it selects all tokens of positive weight.
+//! Errors of the call: as for `read_rows`; invalid_argument (a NaN); null_span; output_too_small (pitch 0; `where` =
+//! 1).
+//! Errors of a row: the digest's error; support_too_large (`where` = entries).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status select_above(exec::cuda how, const device_batch<Scalar>& batch,
                                                     double minimum_probability,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines tuning parameters that divide work on a GPU, one struct per compute capability. They do not change results,
-//! except for the last bits of `log_sum_exp` (without `exact`).
+//! except for the last bits of `log_sum_exp` without `exact`.
 //!
-//! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on every GPU. If your GPU has a
-//! different number of multiprocessors, for example because you use a part of a GPU, set `multiprocessors` yourself.
+//! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on every GPU. If you use only a part
+//! of a GPU, set `multiprocessors` to that part's number of multiprocessors.
 //! Guarantees: constexpr, C++17; no call of the driver.
 //! See:        docs/algorithms/cuda.md, tests/device/split_test.cpp
 #ifndef SPECVERIFY_CUDA_TUNING_CUH

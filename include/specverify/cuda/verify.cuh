@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies a batch of rounds of different lengths on a GPU, by the token rule or the greedy rule, in one call for all
-//! requests in one step of an engine.
+//! Verifies a batch of rounds on a GPU, by the token rule or the greedy rule. One call serves all requests of an
+//! engine's step, and the rounds may have different lengths.
 //!
-//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
-//! kernels read the rows themselves.
+//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed,
+//! because the kernels read the rows themselves.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Method:     one thread block per round takes the rows in order. Rows after the first rejection are not read, and the
-//!             replacement is drawn from the row of the rejected draft. The random numbers of draft i belong to the
-//!             round's position + i. If there are few rounds (cuda_tuning::split_rounds), the token rule first reads
-//!             all rows of the batch, each split over thread blocks, and then one thread block per round goes through
-//!             the digests in order. In this case, rows after a rejection are also read.
-//! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, in
-//!             both cases. The token rule reads a row once, and about one row in twenty a second time, in float,
-//!             because the digest's bounds on Z do not decide (counted as exact_normalisers). Further reads for exact
-//!             sums decide tests closer than a relative 2e-5, and draws after `trial_cap` rejected trials. The greedy
-//!             rule reads a row once. No allocation, no synchronization, no read-back.
+//! Method:     one thread block per round takes the rows in order, and reads no rows after the first rejection. If
+//!             there are few rounds (cuda_tuning::split_rounds), the token rule first reads all rows, each split over
+//!             thread blocks, and then goes through the digests.
+//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq. The random
+//!             numbers of draft i belong to the round's position + i. A row is read once. The token rule reads about
+//!             one row in twenty again, in float, because the digest's bounds on Z do not decide (counted as
+//!             exact_normalisers). It reads a row for exact sums if a test is closer than a relative 2e-5, or after
+//!             `trial_cap` rejected trials. No allocation, no synchronization, no read-back.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
@@ -404,12 +402,12 @@ template <class Scalar>
 }
 
 //! Enqueues the verification of `rounds` by the token rule. `random` must have one position per round: the position of
-//! the round's first draft. `scratch` must have verify_memory_size(how, rounds) bytes, or at least
-//! verify_memory_size(rounds), aligned to 64, and no other work may use it at the same time. If there are few rounds
-//! and enough workspace, all rows.count rows are read first, with the temperatures, masks and biases of all rows.
-//! Errors of the call: the errors of `make_device_batch` for rows, transform and `scratch`; size_mismatch (no rounds),
+//! the round's first draft. `scratch` must be aligned to 64 bytes, and no other work may use it at the same time. It
+//! must have verify_memory_size(how, rounds) bytes, or at least verify_memory_size(rounds). With few rounds and enough
+//! workspace, all rows.count rows are read first, with their temperatures, masks and biases.
+//! Errors of the call: those of `make_device_batch` for rows, transform and `scratch`; size_mismatch (no rounds),
 //! null_span (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in
-//! the verdict.
+//! its verdict.
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_token_rule& rule,
                                                     const device_rounds<Scalar>& rounds,
@@ -434,10 +432,10 @@ template <class Scalar, class Key>
                               places->digests, out);
 }
 
-//! Enqueues the verification of `rounds` by the greedy rule. It needs no random numbers and no workspace; temperature
-//! and truncation do not matter. Errors of the call: the errors of `make_device_batch` that concern rows and transform;
-//! size_mismatch (no rounds), null_span (drafts, offsets, stop tokens or verdicts); engine_failed. A round's error is
-//! in the verdict.
+//! Enqueues the verification of `rounds` by the greedy rule. It needs no random numbers and no workspace. Temperature
+//! and truncation have no effect.
+//! Errors of the call: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span
+//! (drafts, offsets, stop tokens or verdicts); engine_failed. A round's error is in its verdict.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_greedy_rule&,
                                                     const device_rounds<Scalar>& rounds,

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Runs the accept test of speculative verification for one drafted token per row of a batch, with Thrust.
+//! Tests with Thrust whether to accept one drafted token per row of a batch.
 //!
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).
 //! Symbols:    as in row/acceptance.hpp. One thread per row.
-//! Guarantees: the results equal the results of exec::seq, for any flags of nvcc. The test reads one logit of a row. If
-//!             the digest's bounds on Z do not decide (about one row in twenty), many threads read the whole row. The
-//!             digest of a truncated row contains Z, so the test of such a row reads only the kept ids. Temporary
-//!             memory: 32 bytes per 1024 ids, and 4 per row.
+//! Guarantees: the results equal those of exec::seq, for any flags of nvcc. A test reads one logit. However, for about
+//!             one row in twenty the digest's bounds on Z do not decide, and many threads read the whole row. A
+//!             truncated row reads only the kept ids. Temporary memory: 32 bytes per 1024 ids, and 4 per row.
 //! Cost:       O(V / 256) per row, or O(V) if Z decides.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ACCEPT_HPP
@@ -47,9 +46,9 @@ struct accept_question {
 
 }  // namespace thrust_detail
 
-//! Does one accept test per row, on digests from `read_rows`. Errors of the call: the errors of `read_rows`; null_span
-//! (drafted, keys, positions, rounds or out); engine_failed. Errors of a row: the error of the row's digest,
-//! token_out_of_range, invalid_resolution (0, or below count).
+//! Does one accept test per row, on digests from `read_rows`.
+//! Errors of the call: as for `read_rows`; null_span (drafted, keys, positions, rounds or out); engine_failed.
+//! Errors of a row: the digest's error, token_out_of_range, invalid_resolution (0, or below count).
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status accept(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                             const drafted_token* drafted, const device_stream<Key>& random,

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the greedy token of each row of a batch with Thrust, and its margin to the runner-up.
+//! Finds with Thrust the greedy token of each row of a batch, and the margin to the runner-up.
 //!
-//! Use it if you decode greedily. No earlier `read_rows` (device/digest.hpp) is needed.
-//! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit,
-//!             because the reduction compares integers made from values and ids. Temporary memory: 16 bytes per row,
-//!             plus the memory of a reduction.
+//! Use it if you decode greedily. No earlier `read_rows` (device/digest.hpp) is needed, because argmax uses no digest.
+//! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
+//!             Temporary memory: 16 bytes per row, plus the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_ARGMAX_HPP
@@ -79,9 +78,9 @@ SPECVERIFY_INLINE void reduce_two(const Policy& policy, const device_rows<Scalar
 
 }  // namespace thrust_detail
 
-//! Writes the greedy token of each row to `tokens`, indexed by row. Temperature and truncation do not matter. Errors of
-//! the call: the errors of `make_device_batch` that concern rows and transform; null_span (tokens); engine_failed. A
-//! row's error is in its `why`.
+//! Writes the greedy token of each row to `tokens`, indexed by row. Temperature and truncation have no effect.
+//! Errors of the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed. A row's
+//! error is in its `why`.
 template <class Policy, class Scalar>
 [[nodiscard]] status argmax(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                             const device_transform& transform, device_argmax* tokens) noexcept {

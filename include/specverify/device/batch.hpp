@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Combines the rows of a batch in device memory, the transform and the digests of the rows in one value.
+//! Combines a batch of rows in device memory with the transform and the rows' digests.
 //!
-//! Use it to pass an engine's logits to the functions of device/ (Thrust) and cuda/ (hand-written kernels). Both take
-//! the same batch: call `read_rows` first, then `sample`, `select`, `residual` and others on the same value.
+//! Use it to pass an engine's logits to the functions of device/ (Thrust) or cuda/ (hand-written kernels). First call
+//! `read_rows`, then `sample`, `select`, `residual` and others on the same value.
 //! Symbols:    as in row/digest.hpp. Row r begins at data + r * pitch.
-//! Guarantees: plain structs, C++17. CPU code must not dereference the pointers, because all of them point to device
-//!             memory. Kernels read temperatures, biases, masks, keys, positions and rounds when they run, so a
-//!             captured graph reads the values at replay. No allocation; making a batch accesses no memory.
-//! Deviates:   rows must be logits in float or 16 bits, not probabilities. The contents of biases and masks are not
-//!             checked, because the engine's own kernel writes them.
+//! Guarantees: plain structs, C++17, no allocation. All pointers are to device memory, so CPU code must not dereference
+//!             them. Kernels read temperatures, biases, masks, keys, positions and rounds when they run; therefore a
+//!             captured graph uses the values at replay.
+//! Deviates:   rows must be logits in float or 16 bits, not probabilities. Biases and masks are not checked, because
+//!             the engine's own kernel writes them.
 //! Cost:       O(1).
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_BATCH_HPP
@@ -264,10 +264,10 @@ template <class Scalar>
   return static_cast<std::size_t>(all.value);
 }
 
-//! Joins rows and transform with memory for the digests. It reads and writes no memory, so it can run at every step.
-//! Errors: empty_vocabulary, vocabulary_too_large, null_span, size_mismatch (pitch below size, no rows; mask_pitch
-//! below the words of a row, `where` = words), invalid_temperature, invalid_truncation; workspace_too_small (`where` =
-//! bytes needed, at most 2^32 - 1); invalid_argument (memory not aligned to 64 bytes, or a mask not aligned to 8).
+//! Joins rows and transform with memory for the digests. The call accesses no memory, so it can run at every step.
+//! Errors: empty_vocabulary, vocabulary_too_large, null_span, invalid_temperature, invalid_truncation; size_mismatch
+//! (no rows; pitch below size; mask_pitch below `where` = words of a row); workspace_too_small (`where` = bytes needed,
+//! at most 2^32 - 1); invalid_argument (memory not aligned to 64 bytes, or a mask not aligned to 8).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE result<device_batch<Scalar>> make_device_batch(const device_rows<Scalar>& rows,
                                                                                const device_transform& transform,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Converts the distributions of a batch of rows to fp16 values with Thrust. A value is stored as an id and a count in
-//! units of 2^-24 (row/fp16_row.hpp).
+//! Converts the distributions of a batch of rows to fp16 values with Thrust. A value is an id and a count in units of
+//! 2^-24 (row/fp16_row.hpp).
 //!
-//! Use it after `read_rows`, on the same batch, if a drafter uploads half-precision distributions.
+//! Use it after `read_rows`, on the same batch, if a drafter sends half-precision distributions.
 //! Symbols:    e_v, Z as in row/digest.hpp; count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
-//! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc. Three reads per row, and one more
-//!             if the digest does not have Z (device_request::exact_normaliser); none if the row is truncated.
-//!             Temporary memory: 4 bytes per 32 ids, 32 per 1024, 24 per row, and the memory of a reduction and a scan.
+//! Guarantees: ids and counts equal those of exec::seq, for any flags of nvcc. Three reads per row, and a fourth if the
+//!             digest has no Z (device_request::exact_normaliser); none if the row is truncated. Temporary memory: 4
+//!             bytes per 32 ids, 32 per 1024, 24 per row, and the memory of a reduction and a scan.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP
@@ -111,9 +111,9 @@ void count_fp16(const Policy& policy, const device_batch<Scalar>& batch, const d
 
 }  // namespace thrust_detail
 
-//! Writes the fp16 distributions of all rows, from the digests of `read_rows`. Errors of the call: as for `read_rows`;
-//! null_span; output_too_small (pitch 0; `where` = 1); engine_failed. Errors of a row: the digest's error;
-//! support_too_large (`where` = ids needed), empty_support.
+//! Writes the fp16 distributions of all rows, from the digests of `read_rows`.
+//! Errors of the call: as for `read_rows`; null_span; output_too_small (pitch 0; `where` = 1); engine_failed.
+//! Errors of a row: the digest's error; support_too_large (`where` = ids needed), empty_support.
 template <class Policy, class Scalar>
 [[nodiscard]] status fp16_counts(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                  const device_laws& out) noexcept {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the integer weight of every id and the total weight W of each row of a batch, with Thrust.
+//! Computes the integer weights of all ids and the total weight W of each row of a batch, with Thrust.
 //!
-//! Use it if you need all weights of a row. If you need only the largest weights, use `select`. No earlier `read_rows`
-//! is needed.
-//! Guarantees: three reads and one write per row; weights and W equal the results of exec::seq bit for bit. Temporary
-//!             memory: 16 bytes per row, plus the memory of a reduction.
+//! Use it if you need all weights of a row. For the largest weights only, use `select`. No earlier `read_rows` is
+//! needed.
+//! Guarantees: three reads and one write per row. Weights and W equal those of exec::seq bit for bit. Temporary memory:
+//!             16 bytes per row, plus the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_INTEGER_WEIGHTS_HPP

@@ -5,13 +5,13 @@
 //! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
 //! `select` for distributions over a support (quantize/sparse_lattice.hpp).
 //! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution.
-//! Method:     One read computes W, unless the digest has it. The min(V, 2 l) largest entries are then selected as in
-//!             `select`, because the counts of all other entries are 0. Then one thread per row rounds the entries and
-//!             corrects their sum, with the functions that the CPU uses.
-//! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit. Ids are ascending, but only ids
-//!             with a positive count are listed. Temporary memory of a batch: the memory of `select` and 24 bytes per
-//!             entry, for at most 256 rows and about 2^22 ids at a time; 32 bytes per row; and the memory of a
-//!             reduction. Temporary memory of supports: 16 bytes per entry of the pitch.
+//! Method:     one read computes W, unless the digest has it. The min(V, 2 l) largest entries are then selected,
+//!             because all other counts are 0. One thread per row rounds the entries and corrects their sum, with the
+//!             CPU's functions.
+//! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, but only positive counts are listed,
+//!             with ids ascending. Temporary memory of a batch: the memory of `select` and 24 bytes per entry, for at
+//!             most 256 rows and about 2^22 ids at a time; 32 bytes per row; and a reduction. Temporary memory of
+//!             supports: 16 bytes per entry of the pitch.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP
@@ -152,10 +152,10 @@ void quantize_rows(const Policy& policy, const device_batch<Scalar>& batch, std:
 
 }  // namespace thrust_detail
 
-//! Writes the dense distribution of each row: the lattice point nearest to the whole row's distribution. Only ids with
-//! a positive count are listed. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; under
-//! part::quantize invalid_resolution (0, or above max_lattice_resolution; `where` = the resolution), null_span and
-//! output_too_small (pitch below `where` = min(V, l)); engine_failed.
+//! Writes the lattice point nearest to each whole row's distribution, from the digests of `read_rows`. Only ids with a
+//! positive count are listed.
+//! Errors of the call: as for `read_rows`; under part::quantize invalid_resolution (`where` = the resolution, which is
+//! 0 or above max_lattice_resolution), null_span, output_too_small (pitch below `where` = min(V, l)); engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                               std::uint32_t resolution, const device_laws& laws) noexcept {
@@ -169,11 +169,11 @@ template <class Policy, class Scalar>
   });
 }
 
-//! Writes the distribution of each of `rows` supports, normalized over the total weight of the support. Only ids with a
-//! positive count are listed. Weights must be at most 2^31. Errors of a row: the error of its support,
-//! support_too_large (more entries than the pitch of the supports), output_too_small (more than the pitch of the
-//! distributions), empty_support, zero_weight. Errors of the call, under part::quantize: invalid_resolution, null_span,
-//! size_mismatch (no rows); engine_failed.
+//! Writes the distribution of each of `rows` supports, normalized over the support's total weight. Only ids with a
+//! positive count are listed. Weights must be at most 2^31.
+//! Errors of the call, under part::quantize: invalid_resolution, null_span, size_mismatch (no rows); engine_failed.
+//! Errors of a row: the support's error, support_too_large (more entries than the pitch of the supports),
+//! output_too_small (more than the pitch of the distributions), empty_support, zero_weight.
 template <class Policy>
 [[nodiscard]] status quantize(const exec::thrust_on<Policy>& how, std::uint32_t rows, const device_supports& kept,
                               std::uint32_t resolution, const device_laws& laws) noexcept {

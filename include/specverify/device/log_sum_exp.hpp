@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, with Thrust.
+//! Computes the log of the sum of e^(z_v / T) for each row of a batch, in nats, with Thrust. z_v are the row's logits
+//! after bias and mask, and T is the temperature.
 //!
-//! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed. z_v are the row's logits after
-//! bias and mask, and T is the temperature.
-//! Method:     a reduction of integers finds the maximum. Then one thread per term sums 256 ids, and one thread per row
+//! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed, because the call uses no
+//! digests.
+//! Method:     a reduction of integers finds the maximum. Then one thread sums each term of 256 ids, and one per row
 //!             adds the terms.
-//! Guarantees: two reads per row; the value equals the result of exec::seq bit for bit, for any flags of nvcc.
-//!             Temporary memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
+//! Guarantees: two reads per row. The value equals that of exec::seq bit for bit, for any flags of nvcc. Temporary
+//!             memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP
@@ -39,9 +40,11 @@ struct write_log_sum {
 
 }  // namespace thrust_detail
 
-//! Writes the log-sum-exp of each row to `values`. Errors of the call: the errors of `make_device_batch` that concern
-//! rows and transform; unsupported (a truncation), null_span (values); engine_failed. Errors of a row: row_has_nan,
-//! row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6), invalid_truncation, unsupported.
+//! Writes the log-sum-exp of each row to `values`.
+//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span
+//! (values); engine_failed.
+//! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6),
+//! invalid_truncation, unsupported.
 template <class Policy, class Scalar>
 [[nodiscard]] status log_sum_exp(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                                  const device_transform& transform, device_value* values) noexcept {

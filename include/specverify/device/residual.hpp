@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws a token to replace a rejected draft, for each row of a batch, with Thrust. The token has the residual
+//! Draws with Thrust a token to replace a rejected draft, for each row of a batch. The token has the residual
 //! distribution norm((scale * p - q)+).
 //!
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).
 //! Symbols:    as in row/residual.hpp. One thread per row.
-//! Guarantees: the tokens equal the results of exec::seq, for any flags of nvcc. A proposal reads one lane of the row.
-//!             If a decision depends on Z, many threads read the row once more. The exact rule reads the row twice,
-//!             serially. Truncated rows use only that rule, on the kept ids. Temporary memory: 32 bytes per 1024 ids
-//!             and 4 per row.
+//! Guarantees: tokens equal those of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a
+//!             decision depends on Z, many threads read the row once more. The exact rule reads the row twice,
+//!             serially; truncated rows always use it, on the kept ids. Temporary memory: 32 bytes per 1024 ids and 4
+//!             per row.
 //! Cost:       O(V / 256) per row, or O(V) if Z or the exact rule decides.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP
@@ -42,10 +42,11 @@ struct residual_question {
 
 }  // namespace thrust_detail
 
-//! Draws one token per row and subtracts `laws[r]` from row r. It needs the digests of `read_rows`. The distributions
-//! and their arrays must be in device memory and are not checked. Errors of the call: as for `read_rows`; null_span
-//! (`laws`, keys, positions, rounds or tokens); invalid_argument (a scale outside (0, 1]); engine_failed. Errors of a
-//! row: the digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
+//! Draws one token per row after subtracting `laws[r]` from row r, on digests from `read_rows`. The distributions and
+//! their arrays must be in device memory and are not checked.
+//! Errors of the call: as for `read_rows`; null_span (`laws`, keys, positions, rounds or tokens); invalid_argument (a
+//! scale outside (0, 1]); engine_failed.
+//! Errors of a row: the digest's error, invalid_resolution (0), residual_unavailable (p has no mass).
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status residual(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, const law* laws,
                               const device_stream<Key>& random, device_token* tokens,

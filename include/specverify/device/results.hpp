@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines structs in device memory to which functions on a batch write the result of each row: tokens, accept tests,
-//! supports, distributions.
+//! Defines the results of functions on a batch, one struct per row in device memory: tokens, accept tests, supports,
+//! distributions.
 //!
-//! Guarantees: plain structs, C++17. A result is valid only if its status `why` is ok. A result depends only on its
-//!             row, not on the row's index in the batch or on other rows; only the last bits of `log_sum_exp`
-//!             (cuda/log_sum_exp.cuh) can depend on the number of rows.
+//! Guarantees: plain structs, C++17. A result is valid only if its status `why` is ok. It depends only on its row, and
+//!             not on the rest of the batch. However, the last bits of `log_sum_exp` (cuda/log_sum_exp.cuh) can depend
+//!             on the number of rows.
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESULTS_HPP
 #define SPECVERIFY_DEVICE_RESULTS_HPP

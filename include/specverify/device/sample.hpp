@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws one token from the distribution of each row of a batch, with Thrust: the canonical draw of row/sample.hpp.
+//! Draws one token from the distribution of each row of a batch, with Thrust. This is the canonical draw of
+//! row/sample.hpp.
 //!
 //! Use it after `read_rows`, on the same batch. Keys, positions and rounds are read on the device.
 //! Symbols:    as in row/sample.hpp. One thread per row.
-//! Guarantees: the algorithm, the counters and the serial sums in double are the same as on the CPU. Tokens equal the
-//!             results of exec::seq. Under nvcc without -fmad=false they can differ at near ties. A draw reads the
-//!             block sums, one lane of the row (at most 64 logits) and one logit. After `trial_cap` rejected proposals
-//!             the exact rule reads the row twice, serially. Truncated rows use only that rule, on the kept ids. No
+//! Guarantees: tokens equal those of exec::seq, except that near ties can differ under nvcc without -fmad=false. A draw
+//!             reads the block sums, one lane of at most 64 logits, and one logit. After `trial_cap` rejected proposals
+//!             the exact rule reads the row twice, serially; truncated rows always use it, on the kept ids. No
 //!             temporary memory.
 //! Cost:       O(V / 1024) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects the largest entries of each row of a batch, with integer weights, with Thrust, as `top_k` does on the CPU.
+//! Selects the largest entries of each row of a batch with Thrust, as `top_k` does on the CPU. The result contains ids
+//! and integer weights.
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
-//! Guarantees: the result contains the first K ids and weights of the total order (w descending, id ascending), and
-//!             equals the result of exec::seq bit for bit. Ids are written in ascending order; a truncated row gives
-//!             only kept ids. The function sorts 64-bit keys and takes at most two reads per row. Temporary memory: 8
-//!             bytes per lane, 8 per id of 64 (K + 1), 8 per entry, and the memory of a sort, for at most 256 rows and
-//!             about 2^22 ids at a time.
+//! Guarantees: the entries are the first K in the order w descending, then id ascending, and equal those of exec::seq
+//!             bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most two reads
+//!             per row. Temporary memory: 8 bytes per lane, 8 per id of 64 (K + 1), 8 per entry, and a sort, for at
+//!             most 256 rows and about 2^22 ids at a time.
 //! Deviates:   K can be as large as the vocabulary.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp
@@ -19,9 +19,10 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_DEVICE_BEGIN
 
-//! Selects the `k` largest entries of each row, k >= 1. If a row has fewer entries of positive weight, all of them are
-//! selected. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; invalid_argument (k);
-//! null_span; output_too_small (pitch below k; `where` = k); engine_failed.
+//! Selects the `k` largest entries of each row, k >= 1, from the digests of `read_rows`. If a row has fewer entries
+//! with a positive weight, it selects all of them.
+//! Errors of the call: as for `read_rows`; invalid_argument (k); null_span; output_too_small (pitch below `where` = k);
+//! engine_failed.
 template <class Policy, class Scalar>
 [[nodiscard]] status select(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch, std::uint32_t k,
                             const device_supports& supports) noexcept {

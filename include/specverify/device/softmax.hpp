@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the distributions of a batch's rows as floats, with Thrust, for engines that need probabilities.
+//! Writes the distributions of a batch's rows as floats, with Thrust.
 //!
-//! Use it if code outside the library needs probabilities. No earlier `read_rows` is needed.
-//! Guarantees: three reads and one write per row; the floats equal the results of exec::seq bit for bit, for any flags
-//!             of nvcc. Temporary memory: 32 bytes per 1024 ids, 16 per row, and the memory of a reduction.
+//! Use it if code outside the library needs probabilities. No earlier `read_rows` is needed, because the call uses no
+//! digests.
+//! Guarantees: three reads and one write per row. The floats equal those of exec::seq bit for bit, for any flags of
+//!             nvcc. Temporary memory: 32 bytes per 1024 ids, 16 per row, and the memory of a reduction.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SOFTMAX_HPP
@@ -61,10 +62,11 @@ void write_softmax(const Policy& policy, const device_rows<Scalar>& rows, const 
 
 }  // namespace thrust_detail
 
-//! Writes the distributions of all rows. Errors of the call: the errors of `make_device_batch` that concern rows and
-//! transform; unsupported (a truncation), null_span, output_too_small (pitch below the row; `where` = row size);
-//! engine_failed. Errors of a row, which then has no values: row_has_nan, row_has_positive_infinity, row_is_empty,
-//! invalid_temperature, invalid_truncation, unsupported.
+//! Writes the distributions of all rows. A row with an error gets no values.
+//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span,
+//! output_too_small (pitch below `where` = row size); engine_failed.
+//! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature, invalid_truncation,
+//! unsupported.
 template <class Policy, class Scalar>
 [[nodiscard]] status softmax(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,
                              const device_transform& transform, const device_probabilities& out) noexcept {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! For each row of a batch, counts with Thrust how many draws at random temperatures differ from the drafted token.
+//! Counts with Thrust, for each row of a batch, how many draws at random temperatures differ from the drafted token.
 //!
 //! Use it after `read_rows`, on the same batch, with the drafted tokens.
 //! Symbols:    as in uncertainty/temperature_perturbation.hpp.
-//! Method:     one thread per draw and term, which is a sum of 256 ids. The only bound used is Z >= 1. If this bound
-//!             does not decide a draw, the row is read, because the exact sum must then decide. These reads are slow on
-//!             a GPU with few units for doubles, because each draw needs its own read. The kernel in cuda/ is faster,
+//! Method:     one thread per draw and term of 256 ids. If the bound Z >= 1 does not decide a draw, the draw reads the
+//!             row for the exact sum. This is slow on a GPU with few units for doubles. The kernel in cuda/ is faster,
 //!             because one read there serves several draws.
-//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Temporary memory: 8 bytes
-//!             per term (256 ids of one draw), and 4 per draw, for 32 draws of as many rows as have about 2^20 terms
-//!             together.
-//! Deviates:   no grid of temperatures (expected_disagreement), which is available only on the CPU.
+//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Temporary memory: 8 bytes per term
+//!             and 4 per draw, for 32 draws of as many rows as have about 2^20 terms together.
+//! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
 //! Cost:       O(V / 256) per draw, or O(V) if Z decides the draw.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
 #ifndef SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP
@@ -154,9 +152,11 @@ void perturb(const Policy& policy, tempered_draws_of<Scalar, Key> draws, device_
 
 }  // namespace thrust_detail
 
-//! Counts, for each row, the draws of options.samples that are not tokens[row]. The counts do not depend on the batch's
-//! temperature or truncation. Errors of the call: as for `read_rows` and for check(options); null_span (tokens, keys,
-//! positions, rounds or `found`); engine_failed. Errors of a row: the digest's error, token_out_of_range.
+//! Counts, for each row, the draws among options.samples that are not tokens[row]. The batch's temperature and
+//! truncation have no effect.
+//! Errors of the call: as for `read_rows` and for check(options); null_span (tokens, keys, positions, rounds or
+//! `found`); engine_failed.
+//! Errors of a row: the digest's error, token_out_of_range.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status temperature_perturbation(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                               const token_id* tokens, const perturbation_options& options,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects all tokens with a probability of at least beta in each row of a batch, with Thrust, as `threshold` does on
+//! Selects all tokens with a probability of at least beta in each row of a batch with Thrust, as `threshold` does on
 //! the CPU.
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
-//! Guarantees: ids and weights equal the results of exec::seq (sparsify/threshold.hpp). The result is never empty: if
-//!             beta exceeds every probability, the first id of the largest weight is kept. Four reads per row, but only
-//!             three if the digest has W. If a row is truncated, only the kept ids are read. Temporary memory: 4 bytes
-//!             per 32 ids, 24 per row, and the memory of a reduction and a scan.
+//! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). If beta exceeds every probability,
+//!             the first id of the largest weight is kept. Four reads per row, or three if the digest has W; a
+//!             truncated row reads only the kept ids. Temporary memory: 4 bytes per 32 ids, 24 per row, and the memory
+//!             of a reduction and a scan.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP
@@ -98,10 +98,11 @@ struct write_above {
 
 }  // namespace thrust_detail
 
-//! Selects the tokens of probability `minimum_probability` or more in each row; if it is 0 or below, all tokens of
-//! positive weight. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`; invalid_argument (a
-//! NaN); null_span; output_too_small (pitch 0; `where` = 1); engine_failed. Errors of a row: the digest's error;
-//! support_too_large (`where` = entries).
+//! Selects the tokens of probability `minimum_probability` or more in each row, from the digests of `read_rows`. If
+//! `minimum_probability` is 0 or below, selects all tokens of positive weight.
+//! Errors of the call: as for `read_rows`; invalid_argument (a NaN); null_span; output_too_small (pitch 0; `where` =
+//! 1); engine_failed.
+//! Errors of a row: the digest's error; support_too_large (`where` = entries).
 template <class Policy, class Scalar>
 [[nodiscard]] status select_above(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                                   double minimum_probability, const device_supports& supports) noexcept {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the execution policy `exec::thrust_on{thrust::device}`, which runs operations on a batch of rows with
-//! Thrust, on any of its back ends.
+//! Defines the execution policy `exec::thrust_on{thrust::device}`, which runs operations on a batch of rows on any back
+//! end of Thrust.
 //!
-//! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of device/. These take the
-//! same batches as under exec::cuda. `thrust_on` can hold any execution policy of Thrust, for example
-//! `thrust::cpp::par` or `thrust::omp::par` for a CPU, or a policy with an allocator and a stream:
-//! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}`.
-//! Guarantees: Thrust reduces, scans and sorts only integers, and each sum of floats is added by one thread, in the
-//!             order of the CPU. Therefore results do not depend on the back end. The policy's allocator provides
-//!             temporary memory, which the same call releases. Sizes depend only on the batch's shape, so a caching
-//!             allocator allocates nothing after the first call. No row is copied. Calls may wait for the device.
+//! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of device/. The batches are
+//! the same as under exec::cuda. `thrust_on` can hold any execution policy of Thrust, for example `thrust::omp::par`
+//! for a CPU, or `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}` with an allocator and a stream.
+//! Guarantees: results do not depend on the back end, because one thread adds each sum of floats, in the CPU's order.
+//!             The policy's allocator provides temporary memory, which the same call releases. Sizes depend only on the
+//!             batch's shape, so a caching allocator allocates nothing after the first call. No row is copied. Calls
+//!             may wait for the device.
 //! Errors:     if Thrust throws, the call returns engine_failed under part::host, `where` = code of a system error (a
 //!             cudaError_t), or 0.
 //! Cost:       O(1); no allocation.

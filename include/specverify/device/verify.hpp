@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies a batch of rounds of different lengths with Thrust, by the token rule or the greedy rule, in one call for
-//! all requests in one step of an engine.
+//! Verifies a batch of rounds with Thrust, by the token rule or the greedy rule. One call serves all requests of an
+//! engine's step, and the rounds may have different lengths.
 //!
-//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
-//! call reads the rows itself.
+//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed,
+//! because the call reads the rows itself.
 //! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
 //! Method:     the call first reads all rows. Then one thread per round tests the drafts in order. If a decision
-//!             depends on Z of a row, the round waits: many threads sum such rows, and the round begins again.
-//! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, for
-//!             any flags of nvcc. Rows after the first rejection are read, but have no effect. The call waits for the
-//!             device. Temporary memory of the token rule: per row a digest (device_batch_size) and 8 bytes, and per
-//!             round 4 bytes and 32 bytes per 1024 ids of a row. If rows may be truncated, the memory of `read_rows` is
-//!             added. The greedy rule takes only 40 bytes per row and the memory of a reduction. The caller's workspace
-//!             is not used.
-//! Deviates:   no log-probabilities.
+//!             depends on Z of a row, many threads compute Z, and the round begins again.
+//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq, for any
+//!             flags of nvcc. The call waits for the device. Temporary memory of the token rule: per row a digest
+//!             (device_batch_size) and 8 bytes; per round 4 bytes, and 32 bytes per 1024 ids; if rows may be truncated,
+//!             also the memory of `read_rows`. Temporary memory of the greedy rule: 40 bytes per row and a reduction.
+//!             The caller's workspace is not used.
+//! Deviates:   no log-probabilities. Rows after the first rejection are also read.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_VERIFY_HPP
@@ -192,9 +191,10 @@ struct decide_greedily {
 }  // namespace thrust_detail
 
 //! Verifies `rounds` by the token rule. `random` must have one position per round: the position of the round's first
-//! draft. Errors of the call: the errors of `make_device_batch` that concern rows and transform; size_mismatch (no
-//! rounds), null_span (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's
-//! error is in its verdict.
+//! draft.
+//! Errors of the call: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span
+//! (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in its
+//! verdict.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_token_rule& rule,
                                   const device_rounds<Scalar>& rounds, const device_uniforms<Key>& random,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds a threshold for the largest entries of a row. Every logit that may be among the first K of the total order
-//! reaches this threshold.
+//! Finds a threshold that every logit among the first K of the order of entries reaches.
 //!
-//! Symbols:    a key is the 32 bits of a float, mapped so that keys compare as integers. w = integer weights, monotone
-//!             in the logit.
+//! Symbols: a key is the 32 bits of a float, mapped so that keys compare as integers. w = integer weights, monotone in
+//!          the logit.
 #ifndef SPECVERIFY_CUDA_DETAIL_BAR_CUH
 #define SPECVERIFY_CUDA_DETAIL_BAR_CUH
 

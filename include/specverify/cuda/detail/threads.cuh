@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides operations that all threads of a block do together: the largest value with its id, the least id, sums over
-//! a block.
+//! Provides operations of all threads of a block: the largest value with its id, the least id, sums.
 //!
 //! Blocks must be one-dimensional and have whole warps. All threads of the warp or block must call each function.
 #ifndef SPECVERIFY_CUDA_DETAIL_THREADS_CUH

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncates rows on a GPU: the kept ids, e_v and Z are stored with the digest of a row.
+//! Truncates rows on a GPU, and stores the kept ids, e_v and Z with the digest of a row.
 //!
-//! The kept ids are the shortest of three prefixes of the total order (integer weight descending, id ascending): the
-//! first top_k, all entries with at least the weight for min_p, and the smallest prefix with the share top_p of the
-//! mass. The mass is W, or the mass of the first top_k. Up to max_device_selected of them come from the largest lanes
-//! of the digest, as in `select`; otherwise four reads of the row search for a cut.
-//! Reads:      after the digest, a top_k up to 2048 takes at most one read, and one more for W. Other truncations take
-//!             1 read, and 4 for each of top_k and top_p. The rows are then usually in the second-level cache, if this
-//!             cache can hold all rows in flight.
+//! The order of entries is integer weight descending, then id ascending. The kept ids are the shortest of three
+//! prefixes: the first top_k, the entries with at least the weight for min_p, and the smallest prefix with the share
+//! top_p of the mass. The mass is W, or the mass of the first top_k. Up to max_device_selected ids come from the
+//! largest lanes of the digest, as in `select`. If there are more, four reads of the row search for the cut.
+//! Reads: after the digest, a top_k up to 2048 takes at most one read, and a second for W. Other truncations take one
+//!        read, and four for each of top_k and top_p. These reads usually hit the second-level cache, if it can hold
+//!        all rows in flight.
 #ifndef SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 #define SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the largest entries of rows by sorting integers: a 64-bit key contains row, weight and id, for 256 rows at a
-//! time.
+//! Finds the largest entries of up to 256 rows at a time, by sorting 64-bit keys of row, weight and id.
 //!
-//! A lane has 64 ids. The K + 1 largest entries of a row are in the K + 1 lanes with the largest maxima. So the lanes
-//! of a row are sorted first, then the entries of the first lanes, and then the first K of these entries are sorted by
-//! id.
+//! The K + 1 largest entries of a row are in the K + 1 lanes (of 64 ids) with the largest maxima. So the lanes are
+//! sorted first, then the entries of the first lanes, and then the first K entries by id.
 #ifndef SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 

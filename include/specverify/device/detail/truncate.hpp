@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncates rows with Thrust: the kept ids, e_v and Z are stored with the digest of a row.
+//! Truncates rows with Thrust, and stores the kept ids, e_v and Z with the digest of a row.
 //!
-//! The kept ids are the shortest of three prefixes of the total order (integer weight descending, id ascending): the
-//! first top_k, all entries with at least the weight for min_p, and the smallest prefix with the share top_p of the
-//! mass. The mass is W, or the mass of the first top_k. Sorted keys give the order, for at most 256 rows and about 2^22
-//! ids at a time. A scan of the weights and three binary searches per row give the last kept key. Then the ids up to
-//! that key are placed in order.
+//! The order of entries is integer weight descending, then id ascending. The kept ids are the shortest of three
+//! prefixes: the first top_k, the entries with at least the weight for min_p, and the smallest prefix with the share
+//! top_p of the mass. The mass is W, or the mass of the first top_k. To find the last kept key, the function sorts
+//! keys, scans the weights and does three binary searches per row, for at most 256 rows and about 2^22 ids at a time.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 
