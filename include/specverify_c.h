@@ -230,6 +230,13 @@ SPECVERIFY_API uint32_t specverify_edge_state(const specverify_edge* edge);
 SPECVERIFY_API const int32_t* specverify_edge_text(const specverify_edge* edge, size_t* count, size_t* prompt_length);
 // Returns the lowest position that the engine may still have to truncate to.
 SPECVERIFY_API uint32_t specverify_edge_keep_from(const specverify_edge* edge);
+// Code of the ids in drafts.
+enum specverify_id_code {
+  SPECVERIFY_ID_CODE_PLAIN = 0,
+  SPECVERIFY_ID_CODE_PRIOR = 1  // by the table that both sides have (specverify_prior)
+};
+// Returns the code of drafted ids that the last handshake agreed on; SPECVERIFY_ID_CODE_PLAIN before the first one.
+SPECVERIFY_API uint32_t specverify_edge_agreed_id_code(const specverify_edge* edge);
 // In this and the following functions, set the struct_size of `written` first.
 SPECVERIFY_API specverify_status specverify_edge_transform(const specverify_edge* edge, specverify_transform* written);
 SPECVERIFY_API specverify_status specverify_edge_statistics(const specverify_edge* edge,
@@ -279,6 +286,11 @@ SPECVERIFY_API int specverify_cloud_wants_rows(const specverify_cloud* cloud);
 // Returns the key of the session's shared noise (shared-noise), or 0. An engine that samples by itself must draw with
 // this key: at each position, the token that wins the race with the noise of the position (row/race.hpp).
 SPECVERIFY_API uint64_t specverify_cloud_noise_key(const specverify_cloud* cloud);
+// Returns the kind of the session's shared noise, as in `noise` of the cloud's options: the kind that the edge
+// requests. 0: the session has no shared noise.
+SPECVERIFY_API uint32_t specverify_cloud_noise_kind(const specverify_cloud* cloud);
+// See specverify_edge_agreed_id_code.
+SPECVERIFY_API uint32_t specverify_cloud_agreed_id_code(const specverify_cloud* cloud);
 SPECVERIFY_API int specverify_cloud_wants_scores(const specverify_cloud* cloud);
 enum specverify_cloud_state {
   SPECVERIFY_CLOUD_BLANK = 0,

@@ -133,6 +133,10 @@ specverify_status cloud_engine_failed(specverify_cloud* cloud, specverify_status
 specverify_status cloud_next(specverify_cloud* cloud, specverify_output* output) { return next(*cloud, output); }
 int cloud_wants_rows(const specverify_cloud* cloud) { return cloud->wants_rows() ? 1 : 0; }
 uint64_t cloud_noise_key(const specverify_cloud* cloud) { return cloud->noise().key; }
+uint32_t cloud_noise_kind(const specverify_cloud* cloud) { return static_cast<std::uint32_t>(cloud->noise().kind); }
+uint32_t cloud_agreed_id_code(const specverify_cloud* cloud) {
+  return static_cast<std::uint32_t>(cloud->agreed_id_code());
+}
 int cloud_wants_scores(const specverify_cloud* cloud) { return cloud->wants_scores() ? 1 : 0; }
 uint32_t cloud_state(const specverify_cloud* cloud) { return static_cast<std::uint32_t>(cloud->state()); }
 uint64_t cloud_session_id(const specverify_cloud* cloud) { return cloud->session_id(); }

@@ -106,6 +106,7 @@ const int32_t* edge_text(const specverify_edge* edge, size_t* count, size_t* pro
   return text(edge, count, prompt_length);
 }
 uint32_t edge_keep_from(const specverify_edge* edge) { return edge->keep_from(); }
+uint32_t edge_agreed_id_code(const specverify_edge* edge) { return static_cast<std::uint32_t>(edge->agreed_id_code()); }
 specverify_status edge_transform(const specverify_edge* edge, specverify_transform* written) {
   return to_c(give(to_c(edge->transform()), written));
 }

@@ -108,9 +108,11 @@ static specverify_status sample(const char* name, specverify_give_token* gives, 
   target.token = gives;
   IS(specverify_cloud_drive(cloud, &target, NULL, 0), ok);
   IS(specverify_edge_drive(edge, &target, NULL, 0), null_span);  // a drafter gives rows
-  CHECK(specverify_cloud_noise_key(cloud) == 0);
+  CHECK(specverify_cloud_noise_key(cloud) == 0 && specverify_cloud_noise_kind(cloud) == 0);
   const specverify_status why = specverify_run_pair(edge, &drafter, cloud, &target, NULL);
-  CHECK((specverify_cloud_noise_key(cloud) != 0) == (strcmp(name, "shared-noise") == 0));
+  const int shares = strcmp(name, "shared-noise") == 0;
+  CHECK((specverify_cloud_noise_key(cloud) != 0) == shares);
+  CHECK(specverify_cloud_noise_kind(cloud) == (shares ? 1u : 0u));  // 1: the kind that the edge requests
   size_t count = 0;
   const int32_t* const written = specverify_edge_text(edge, &count, NULL);
   CHECK(why.code != 0 || count == 41);
@@ -191,7 +193,11 @@ static uint64_t run_coded(const specverify_prior* device_has, const specverify_p
   IS(specverify_edge_create(&device, &system, NULL, &edge), ok);
   IS(specverify_cloud_create(&service, &system, NULL, &cloud), ok);
   IS(specverify_edge_start(edge, (const int32_t[]){1}, 1, 0), ok);
+  CHECK(specverify_edge_agreed_id_code(edge) == SPECVERIFY_ID_CODE_PLAIN);
   IS(specverify_run_pair(edge, &drafter, cloud, &target, NULL), ok);
+  const int both = device_has != NULL && device_has == cloud_has;
+  CHECK(specverify_edge_agreed_id_code(edge) == (both ? SPECVERIFY_ID_CODE_PRIOR : SPECVERIFY_ID_CODE_PLAIN));
+  CHECK(specverify_cloud_agreed_id_code(cloud) == specverify_edge_agreed_id_code(edge));
   size_t count = 0;
   const int32_t* const written = specverify_edge_text(edge, &count, NULL);
   CHECK(count == 41);

@@ -114,6 +114,9 @@ class cloud_session : public detail::endpoint {
     if (!detail::races(terms_)) return {noise_kind::none, 0};
     return {terms_.noise, derive_noise_key(options_.secret, place_.session_id, options_.salt)};
   }
+  //! Returns the code of drafted ids that the last handshake agreed on; `plain` before the first handshake of this
+  //! process. The code is not `plain` only if both sides have the table that the edge names.
+  [[nodiscard]] id_code agreed_id_code() const noexcept { return terms_.format.ids; }
   //! Returns the position of the open round's first draft. Bit 0 of `positions` in the output `score` is the draft
   //! there.
   [[nodiscard]] std::uint32_t draft_position() const noexcept { return place_.length + drafts_.skipped; }

@@ -134,6 +134,9 @@ class edge_session : public detail::endpoint {
   //! Returns the length of the prefix that the cloud also has. The edge committed the later tokens, up to `length()`,
   //! on its own.
   [[nodiscard]] std::uint32_t agreed_length() const noexcept { return place_.agreed; }
+  //! Returns the code of drafted ids that the last handshake agreed on; `plain` before the first handshake of this
+  //! process.
+  [[nodiscard]] id_code agreed_id_code() const noexcept { return drafter_.facts.format.ids; }
   [[nodiscard]] const round_record& last_round() const noexcept { return last_round_; }
 
  private:

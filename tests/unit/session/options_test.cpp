@@ -64,11 +64,14 @@ pair_options only_ids(const sv::prior_table* prior = nullptr, std::vector<const 
 struct outcome {
   std::vector<token_id> text;
   std::vector<bytes> up, down;
+  sv::id_code edge_ids{}, cloud_ids{};
 };
 template <class Skip>
 outcome outcome_of(basic_pair<Skip>& p) {
   outcome made;
   bytes question = p.start();
+  CHECK(p.edge->agreed_id_code() == sv::id_code::plain);  // no handshake yet
+  CHECK(p.cloud->agreed_id_code() == sv::id_code::plain);
   while (!question.empty()) {
     made.up.push_back(question);
     bytes next;
@@ -80,6 +83,8 @@ outcome outcome_of(basic_pair<Skip>& p) {
   }
   CHECK(p.edge->state() == sv::edge_state::finished);
   made.text = p.text();
+  made.edge_ids = p.edge->agreed_id_code();
+  made.cloud_ids = p.cloud->agreed_id_code();
   return made;
 }
 outcome outcome_of(const pair_options& o) {
@@ -100,6 +105,8 @@ TEST_CASE("prior: the ids of a session are coded by the table that both sides ha
     CHECK(has_prior(coded.down[0]));
     CHECK(coded.down[0].size() == plain.down[0].size() + 20);
     CHECK(coded.up != plain.up);
+    CHECK(coded.edge_ids == sv::id_code::prior);
+    CHECK(coded.cloud_ids == sv::id_code::prior);
     for (std::size_t i = 1; i < coded.down.size(); ++i) CHECK(coded.down[i] == plain.down[i]);
   }
 }
@@ -112,6 +119,8 @@ TEST_CASE("prior: without a common table the ids are plain") {
     CHECK_FALSE(has_prior(other.down[0]));
     CHECK(std::equal(other.up.begin() + 1, other.up.end(), plain.up.begin() + 1, plain.up.end()));
     CHECK(other.down == plain.down);
+    CHECK(other.edge_ids == sv::id_code::plain);
+    CHECK(other.cloud_ids == sv::id_code::plain);
   };
   same_drafts(outcome_of(only_ids(&one_table)), true);
   same_drafts(outcome_of(only_ids(nullptr, {&one_table})), false);
@@ -167,8 +176,11 @@ TEST_CASE("prior: a journaled draft is sent again in the code of its new connect
       const bytes journal = p.edge_journal;
       p.new_edge();
       REQUIRE(p.edge->restore(journal, ++p.now).ok());
+      CHECK(p.edge->agreed_id_code() == sv::id_code::plain);
       const bytes again = p.exchange(pair::only(p.run_edge()));
       CHECK(again != question);  // the same drafts
+      CHECK((p.edge->agreed_id_code() == sv::id_code::plain) == first);
+      CHECK(p.edge->agreed_id_code() == p.cloud->agreed_id_code());
       CHECK(p.edge->statistics().restarts == 1);
       p.finish(again);
       CHECK(p.text() == plain.text);

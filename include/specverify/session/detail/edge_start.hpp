@@ -79,6 +79,7 @@ SPECVERIFY_BODY edge_session::edge_session(const edge_options& options, const de
       kept_(options, facts.format, facts.state_bytes, facts.needs_probabilities, message_.size()),
       shown_ahead_(options.on_link_loss == link_loss::continue_local ? options.max_ahead : 0) {
   drafter_.parts->initial(states_.committed());
+  drafter_.facts.format.ids = id_code::plain;  // until a handshake agrees on another code
   options_.stop_tokens = {};
   journal_ =
       detail::journal_buffer(detail::edge_records(options, facts.format, states_.snapshot_bytes(), kept_.room()));
