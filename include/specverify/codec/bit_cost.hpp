@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the cost in bits of a distribution, of a token id and of a round's feedback: by the papers' formulas, and
-//! for the library's own encoding without the overhead of its range coder.
+//! Computes the cost in bits of a distribution, of a token id and of a round's feedback.
 //!
+//! Costs follow the papers' formulas, or the library's own encoding without the overhead of its range coder.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv
 //!             2510.09942) eq. (5): K-SQS, C-SQS.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive, the number of counts above zero; L =
 //!             draft_length.
-//! Guarantees: O(1); real-valued results have a relative error below 1e-11. Results that are rounded up are exact,
-//!             because the log2 of a binomial is an integer only for K = 1 or V - 1, and these cases are computed in
-//!             integers. No allocation, noexcept.
+//! Guarantees: O(1); no allocation, noexcept. Real-valued results have a relative error below 1e-11. Results that are
+//!             rounded up are exact.
 //! Deviates:   2507.00605 prints the binomial as a fraction, and gives the accepted count only L values instead of L +
 //!             1. This header corrects both (E1 and E3 in docs/errata.md).
 //! See:        docs/algorithms/bit_cost.md, tests/unit/codec/bit_cost_test.cpp (T12)

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes the integer counts of a quantized distribution as a subset of slots (stars and bars). Every list
-//! of counts costs the same number of bits: log2 of the number of possible lists.
+//! Encodes and decodes the integer counts of a quantized distribution, at the same cost for every list of counts.
 //!
-//! A composition of l into K positive parts is a (K-1)-subset of l-1 slots. If zeros are allowed, it is a (K-1)-subset
-//! of l+K-1 slots. Counts over a whole vocabulary of V ids are an l-subset of l+V-1 slots, which is coded in O(l) for
-//! any V. For example, l = 4 has three compositions into K = 2 positive parts (1 + 3, 2 + 2, 3 + 1). The code selects
-//! one of three slots and costs log2 3 bits.
+//! The cost is log2 of the number of possible lists. For example, if K = 2 positive counts sum to l = 4, there are
+//! three lists (1 + 3, 2 + 2, 3 + 1), so the code costs log2 3 bits. The counts are coded as a subset of slots (stars
+//! and bars, codec/support_code.hpp). Counts over a whole vocabulary take O(l) for any V.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the lattice term of eq. (5); Quantize-Sample-and-Verify
 //!             (arXiv 2507.00605).
-//! Symbols:    l = resolution, K = parts, V = vocab_size, b_i = counts.
-//! Guarantees: the cost is log2 C(l-1,K-1), log2 C(l+K-1,K-1) or log2 C(l+V-1,V-1) bits, plus at most the overhead that
-//!             codec/support_code.hpp guarantees. Integers only, no allocation, noexcept; bit-exact. A decoded
-//!             composition sums to l for any input bytes.
+//! Symbols:    l = resolution, K = parts, V = vocab_size.
+//! Guarantees: the cost is log2 C(l-1,K-1) bits for positive counts, log2 C(l+K-1,K-1) with zeros, or log2 C(l+V-1,V-1)
+//!             over a vocabulary, plus at most the overhead of codec/support_code.hpp. Decoded counts sum to l for any
+//!             input bytes. Integers only, no allocation, noexcept; bit-exact.
 //! See:        docs/algorithms/count_code.md, docs/wire-format.md, tests/unit/codec/count_code_test.cpp
 #ifndef SPECVERIFY_CODEC_COUNT_CODE_HPP
 #define SPECVERIFY_CODEC_COUNT_CODE_HPP

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the attachments of a draft message: skipped tokens (which the edge committed without verification), the
-//! state of the channel, hidden states, and the probability of each draft in the drafter's row.
+//! Defines the attachments of a draft message: skipped tokens, the state of the channel, hidden states, and
+//! probabilities.
 //!
-//! The two sides agree on the attachments in the hello message. With `attachment_format{}` a message carries no
-//! attachment and no extra byte. The base length of a message is the number of tokens that both sides have committed.
-//! The skipped tokens take the next positions, and the drafts come after them.
+//! Skipped tokens are tokens that the edge committed without verification; the drafts follow them in the text. The
+//! probabilities are those of the drafts in the drafter's row. Both sides agree on the attachments in the hello
+//! message. With `attachment_format{}` a message carries no attachment and no extra byte.
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
 //! Symbols:    d = hidden_size, L = drafts of the message, x_d = probability of a draft in the drafter's row.
-//! Guarantees: noexcept, no allocation, canonical. A report is sent as five binary16 numbers: log10(1 + rate) and the
-//!             packet loss for each direction, and the round trip in seconds. If a received report is encoded again,
-//!             the bytes are the same. The relative error of a rate is at most 10^(2^-11 log10(1 + rate)) - 1 (0.7 % at
-//!             1 Mbit/s). The relative error of the round trip is at most 2^-11, if it is at least 2^-14 s. x_d is sent
-//!             as a multiple of 2^-31 with an error of at most 2^-32, but never as 0.
+//! Guarantees: noexcept, no allocation. Canonical: if a received report is encoded again, the bytes are the same. A
+//!             rate in bit/s is sent as log10(1 + rate) in binary16, so its relative error is at most 10^(2^-11 log10(1
+//!             + rate)) - 1 (0.7 % at 1 Mbit/s). The relative error of a round trip of at least 2^-14 s is at most
+//!             2^-11. x_d is sent as a positive multiple of 2^-31, with an error of at most 2^-32.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes a hidden state as binary16 values, or as one float32 scale and one signed byte per number.
+//! Encodes a hidden state as binary16 values (2 bytes per number), or as a float32 scale and one signed byte per
+//! number.
 //!
-//! float16 rounds to the nearest value, ties to even, and takes 2 bytes per number. int8 takes 4 bytes for the scale
-//! and 1 byte per number: the scale is s = max|x| / 127 rounded up to 17 significant bits, and a byte is round(x / s),
-//! ties away from zero. Because s has only 17 bits, s times a byte is exact, so encoding the decoded numbers gives the
-//! same bytes.
 //! Paper:      WISV (arXiv 2604.17701) sends the drafter's hidden states in 16 or 8 bits per number.
-//! Symbols:    d = numbers per vector (the width of the drafter or of the split head).
-//! Guarantees: noexcept, no allocation, O(d); on an error the output is unchanged; a decoder accepts exactly the bytes
-//!             that the encoder writes. float16: equal floats give equal bits on every machine; the error is at most
-//!             2^-11 |x| or 2^-25, whichever is larger. int8: error <= s (1/2 + 2^-20). Law-exact.
+//! Symbols:    d = numbers per vector (the width of the drafter or of the split head); s = max|x| / 127, rounded up to
+//!             17 significant bits; a byte is round(x / s), ties away from zero.
+//! Guarantees: noexcept, no allocation, O(d); on an error the output is unchanged. Law-exact: a decoder accepts exactly
+//!             the bytes that the encoder writes, and the decoded numbers encode to the same bytes. float16: equal
+//!             floats give equal bits on every machine; the error is at most 2^-11 |x| or 2^-25, whichever is larger.
+//!             int8: error <= s (1/2 + 2^-20).
 //! Deviates:   the paper does not specify the scale of the 8-bit format. In float16, a number that rounds to more than
 //!             65504 is an error; numbers are never clipped.
 //! See:        docs/algorithms/hidden_code.md, docs/wire-format.md, tests/unit/codec/hidden_code_test.cpp

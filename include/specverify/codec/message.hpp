@@ -2,18 +2,16 @@
 //! Encodes and decodes all messages between edge and cloud: hello, draft, request, supply, feedback, text, refuse,
 //! stop.
 //!
-//! hello and refuse start with 8 bytes: kind, round mod 256, length mod 2^16, and a CRC-32C. The other messages are
-//! packed bits that start with the kind in 4 bits. Each of the other messages except stop ends with a check of 0, 8 or
-//! 16 bits, computed from values that both sides have (`wire_place`). All numbers are little-endian.
-//! docs/wire-format.md describes every field and shows example bytes.
+//! docs/wire-format.md describes every field and shows example bytes. hello and refuse start with 8 bytes, which
+//! include a CRC-32C. The other messages are packed bits. All of them except stop end with a check of 0, 8 or 16 bits,
+//! computed from values that both sides have (`wire_place`).
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the byte layout is ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
-//!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits,
-//!             not sizes in the input, bound how much it writes. A decoder accepts exactly the byte strings that the
-//!             encoder writes, so encoding a decoded message gives the same bytes again. Bit-exact. If a decoder
-//!             returns an error, the outputs are unchanged, except that a received_draft_block becomes empty, and that
+//!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits
+//!             bound how much it writes. It accepts exactly the byte strings that the encoder writes. Bit-exact. On an
+//!             error the outputs are unchanged, except that a received_draft_block becomes empty, and that
 //!             `prior_text::memory` may be written after the text.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
 //!             tests/fuzz/
@@ -58,12 +56,12 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! decode_hello) for a resume, which only version 2 has.
 [[nodiscard]] inline result<message_kind> kind_of(std::span<const std::byte> message) noexcept;
 
-// Encoders write the whole message to the front of `out` and return that part. All of them return output_too_small
-// (`where` = bytes needed, if known) and the errors of `check` for the format. Decoders take exactly one message. All
-// of them return unexpected_message (a different kind), unknown_message, checksum_mismatch (the check does not match
-// the bytes and the receiver's state), truncated, trailing_bytes, padding_not_zero, message_too_large, not_canonical
-// and field_out_of_range. `where` is the byte if the message has fixed fields, otherwise the index of the draft, id or
-// position, or a constant of the type (wire_format::at_resolution, feedback_message::at_stop).
+// Encoders write the whole message to the front of `out` and return that part. Errors of all encoders: output_too_small
+// (`where` = bytes needed, if known) and the errors of `check` for the format. Decoders take exactly one message.
+// Errors of all decoders: unexpected_message (a different kind), unknown_message, checksum_mismatch (the check does not
+// match the bytes and the receiver's state), truncated, trailing_bytes, padding_not_zero, message_too_large,
+// not_canonical, field_out_of_range. `where` = the byte if the message has fixed fields, otherwise the index of the
+// draft, id or position, or a constant of the type (wire_format::at_resolution, feedback_message::at_stop).
 
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;
@@ -83,9 +81,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Returns a hash of the drafts of a round.
 [[nodiscard]] inline std::uint32_t draft_digest(std::span<const token_id> drafts) noexcept;
 
-//! Encodes 0..max_draft_length drafts with distributions and attachments. The distributions must have the format's
-//! vocabulary size. Except for top_k_tail, they must have no tail, and for lattices the format's resolution. For
-//! top_k_tail the resolution must be l (V-K), or l if K = V, and counts must be multiples of V-K.
+//! Encodes 0..max_draft_length drafts with distributions and attachments. A distribution must have the format's
+//! vocabulary size V. Except for top_k_tail, it must have no tail, and for lattices the resolution must be l. For
+//! top_k_tail, counts must be multiples of V-K, and the resolution must be l (V-K), or l if K = V.
 //! Errors: draft_too_long, vocabulary_mismatch, invalid_resolution, law_kind_mismatch (a tail; a format without
 //!         distributions; a count that is not a half float or not a multiple of V-K), support_too_large,
 //!         token_not_in_law and the errors of check(law); `where` = index of the draft. not_canonical (chance 2^-128):
@@ -109,8 +107,8 @@ template <lawful_draft Draft>
 [[nodiscard]] result<std::size_t> draft_bytes(const wire_format& format, std::span<const Draft> drafts,
                                               const draft_attachments& attachments) noexcept;
 //! Decodes into a block, which is emptied first, and returns the attachments. Skipped ids are written to the front of
-//! `skipped`, and attachments.skipped points there; attachments.hidden points into the message. Returns an error if the
-//! message has more drafts than the block's capacity, or more ids than the block has space for.
+//! `skipped`, to which attachments.skipped points; attachments.hidden points into the message. If the message exceeds
+//! the capacity of the block, the call returns an error.
 //! Errors: law_kind_mismatch, draft_too_long, support_too_large (`where` = draft), output_too_small (`skipped`),
 //!         workspace_too_small, token_not_in_law, token_out_of_range, field_out_of_range (a half float outside [0, 1]),
 //!         empty_support, invalid_resolution.
@@ -122,10 +120,10 @@ template <lawful_draft Draft>
 [[nodiscard]] inline result<draft_attachments> decode_draft(const wire_place& place, const wire_format& format,
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, workspace& scratch) noexcept;
-//! Encodes and decodes drafts in formats without distributions (token_only, token_and_count). Decoding writes the
-//! claims to the front of `claims`. `known` is used only with id_code::prior: both sides must pass the same text and
-//! table. Each id then also takes the time that codec/token_prior.hpp states. After an error, the contents of
-//! `known.memory` after the text are unspecified.
+//! Encodes and decodes drafts in formats without distributions (token_only, token_and_count). Decoded claims are
+//! written to the front of `claims`. Only id_code::prior uses `known`: both sides must pass the same text and table,
+//! and each id takes the time that codec/token_prior.hpp states. On an error `known.memory` after the text is
+//! unspecified.
 //! Errors: also invalid_argument (`where` = at_ids: no table), vocabulary_mismatch (`where` = at_vocab_size: the table
 //!         has another vocabulary), output_too_small (also if `known.memory` is too small), size_mismatch,
 //!         draft_too_long, law_kind_mismatch (also a format with distributions), and for a claim token_out_of_range,

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the types of the messages between edge and cloud: a struct for each message, the format of draft messages,
-//! and the values (prefix hash, round) that the check at the end of a message covers.
+//! Defines the types of the messages between edge and cloud: a struct for each message, and the format of draft
+//! messages.
 //!
-//! Include this header if you need the message types but no encoder. codec/message.hpp includes it.
+//! It also defines the values that the check at the end of a message covers. Include this header if you need the types
+//! but no encoder; codec/message.hpp includes it.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
 //! Guarantees: plain values, no allocation, noexcept; only the decoder can make a received draft.
 //! Cost:       O(1).

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes a 64-bit hash of a text that grows token by token. Both sides of a session compare their hashes to detect
-//! that their texts differ.
+//! Computes a 64-bit hash of a text that grows token by token, so that two sides can detect that their texts differ.
 //!
-//! Symbols:    h_0 = prefix_hash_seed, x_n = token at position n, h_{n+1} = extend_prefix_hash(h_n, x_n).
-//! Guarantees: O(1) per token, constexpr, no allocation. Each token applies a bijection to h, so if two texts differ in
-//!             one token, the hashes keep differing while equal tokens follow. The hash is the same on every machine.
+//! Guarantees: O(1) per token, constexpr, no allocation, the same on every machine. If two texts differ in one token,
+//!             the hashes keep differing while equal tokens follow, because each token applies a bijection to the hash.
 //! Deviates:   the hash is not cryptographic, so it detects texts that differ by accident, but not forgery.
 //! See:        docs/algorithms/prefix_hash.md, tests/unit/codec/prefix_hash_test.cpp
 #ifndef SPECVERIFY_CODEC_PREFIX_HASH_HPP

@@ -2,18 +2,17 @@
 //! Reads a table of weights for token ids. If both sides load the same table, the edge can send likely ids in fewer
 //! bits.
 //!
-//! The table has a weight per id and, optionally, lists of the ids that often follow one id or two ids. For each set of
-//! sources (`prior_source`) that apply to a text, the table also has a row of mixing weights. codec/token_prior.hpp
-//! combines all of these into the weights of the next id.
+//! The table has a weight per id and, optionally, lists of the ids that often follow one id or two ids.
+//! codec/token_prior.hpp combines these into the weights of the next id, by mixing weights that the table also
+//! contains.
 //! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024): both ends share and adapt a reference
-//!             distribution. Here a file and the text determine the reference, and there is no other state.
-//! Symbols:    V = vocab_size; b = a byte of the file; weight(b) = round(2^(b/8)), computed in integers
-//!             (`prior_weight`); W = sum of the V weights.
-//! Guarantees: every id has a weight of at least 1, and W <= 2^28. `read` allocates. All other functions are O(log V)
-//!             or O(1), without allocation, and noexcept. Bit-exact, because all weights are integers; tables with
+//!             distribution.
+//! Symbols:    V = vocab_size; W = sum of the V weights; a weight is round(2^(b/8)) for a byte b of the file
+//!             (`prior_weight`).
+//! Guarantees: every id has a weight of at least 1, and W <= 2^28. `read` allocates; all other functions are O(log V)
+//!             or O(1), without allocation, and noexcept. Bit-exact, because all weights are integers. Tables with
 //!             equal fingerprints have equal weights.
-//! Deviates:   the paper updates its reference from samples. This table is fixed, but codec/token_prior.hpp also counts
-//!             the ids that followed the same ids earlier in the text.
+//! Deviates:   the paper updates its reference from samples, but this table is fixed.
 //! See:        docs/algorithms/token_prior.md, docs/wire-format.md, tests/unit/codec/prior_table_test.cpp
 #ifndef SPECVERIFY_CODEC_PRIOR_TABLE_HPP
 #define SPECVERIFY_CODEC_PRIOR_TABLE_HPP

@@ -1,20 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides an integer range coder, which encodes and decodes symbols whose probabilities are ratios of integers. The
-//! code is at most about 8 bits longer than the information in the symbols.
+//! Provides an integer range coder, which encodes and decodes symbols whose probabilities are ratios of integers.
 //!
-//! The coder narrows an interval [low, low + range) of binary fractions, 64 bits at a time. The encoder writes the
-//! shortest byte string whose value lies inside the final interval, and the smallest of these values. The decoder takes
-//! bytes after the end as zeros, so the encoder never ends a string with a zero byte. A decoder can therefore decode
-//! symbols after the end of the string. If each of these symbols has index 0, their number has no limit; otherwise they
-//! can hold at most max_bytes_ahead bytes of information.
+//! Use it to encode data of your own; codec/message.hpp encodes whole messages. The code is at most about 8 bits longer
+//! than the information in the symbols.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
-//! Symbols:    cost of a code = sum of log2(total / width) over all steps; the string is shorter than cost / 8 + 1.001
-//!             bytes.
-//! Guarantees: O(1) per step (carries amortized); a step loses less than 2^-16 bits (for totals up to 2^40); no
-//!             allocation, noexcept; bit-exact. The decoder reads nothing outside its span for any input. `finish`
-//!             accepts exactly the strings that an encoder produces and reports as decodable. Because a short string
-//!             must not claim many steps, a decoder of n bytes fails after at most n + 24 bytes of information, unless
-//!             every further symbol has index 0.
+//! Symbols:    information of a step = log2(total / width) bits.
+//! Guarantees: O(1) per step (carries amortized). A step loses less than 2^-16 bits (for totals up to 2^40), and the
+//!             code is shorter than information / 8 + 1.001 bytes. No allocation, noexcept; bit-exact. The decoder
+//!             reads nothing outside its span; bytes after the end count as zeros. A decoder of n bytes fails after at
+//!             most n + 24 bytes of information, unless every further symbol has index 0, so a short string cannot
+//!             claim many steps. `finish` accepts exactly the strings that an encoder writes and reports as decodable.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP

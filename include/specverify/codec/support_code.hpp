@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes a k-subset of [0, n) in about log2 C(n, k) bits. The subset is the ids of a support, or the
-//! separators of a composition (codec/count_code.hpp).
+//! Encodes and decodes a k-subset of [0, n) in about log2 C(n, k) bits, for example the ids of a support.
 //!
-//! Members are coded in ascending order, each by the gap before it. The next gap of a random subset has at least g
-//! slots with the probability C(n-g,k) / C(n,k). If n >= 8k, the code uses the approximation ((N-g)/N)^k with N = n -
-//! (k-1)/2, whose error in the exponent is k^2/(12 n^2). The last member is coded as a uniform symbol. If n < 8k, the
-//! remaining subset is dense, so it is coded slot by slot with the exact odds k : n-k. A gap whose survival probability
-//! is 2^-8 or less begins with an escape symbol, because small probabilities would lose relative precision.
+//! Members are coded in ascending order, each by the gap before it. A gap that fewer than one random subset in 256
+//! would reach begins with an escape symbol. If n < 8k, the code has one yes or no per slot instead of gaps.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the subset term of eq. (5); the code is ours.
-//! Symbols:    n = remaining slots, k = remaining members, S(g) = survival(g) / 2^40.
+//! Symbols:    n = remaining slots, k = remaining members, S(g) / 2^40 = approximate probability that the next gap has
+//!             at least g slots.
 //! Guarantees: the cost is within 0.2 bits + 0.02 % of log2 C(n, k) for every subset, as tests measure. For any input
 //!             there are at most 9 k steps of O(1), and escapes of 8 bits each. Integers only, no allocation, noexcept;
 //!             bit-exact. Limits: n <= 2^25 - 1, k <= n.

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encodes and decodes token ids with weights that both sides compute from a shared table and the text before each id.
 //!
+//! An id that the text makes likely takes fewer bits. The table's followers of the last id and of the last two ids gain
+//! weight, and so do the ids that followed them earlier in the text.
 //! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference that both ends adapt.
-//! Symbols:    V = vocabulary size; W = sum of the table's weights; n = ids with added weight, at most 160: the table's
-//!             lists of followers of the last id and of the last two ids, and the ids that followed them earlier in the
-//!             text. The weight of an id is its weight in the table plus its share of the weight that each source adds.
-//!             The sum of all weights is at most 16 W <= 2^32.
+//! Symbols:    V = vocabulary size; W = sum of the table's weights; n = ids with added weight, at most 160.
 //! Guarantees: the weights are a pure function of the table and the ids before an id, including earlier drafts of the
-//!             same message. There is no other state, so journals store none, and a rejected draft needs no rollback.
-//!             Every id has a weight of at least 1, and a probability of at least 1/16 of its probability by the
-//!             table's weights alone. O(log V + n) per id, plus a search of the last max_prior_window ids; no
+//!             message. Therefore journals store no state, and a rejected draft needs no rollback. Every id has a
+//!             weight of at least 1, and at least 1/16 of the probability that the table's weights give it. The weights
+//!             sum to at most 16 W <= 2^32. O(log V + n) per id, plus a search of the last max_prior_window ids; no
 //!             allocation, noexcept, bit-exact.
-//! Deviates:   the paper adapts its reference to samples. Here the table is fixed, but the ids that followed the same
-//!             ids earlier in the text add weight.
+//! Deviates:   the paper adapts its reference to samples. Here the table is fixed, and only the text adds weight.
 //! See:        docs/algorithms/token_prior.md, docs/wire-format.md, tests/unit/codec/token_prior_test.cpp
 #ifndef SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
 #define SPECVERIFY_CODEC_TOKEN_PRIOR_HPP

@@ -2,8 +2,7 @@
 //! Defines the concepts of verification: a draft, a provider of the target's rows, and an acceptance rule.
 //!
 //! Symbols:    L = number of drafts; rows(i) = logits or probabilities of the target after i accepted drafts, i from 0
-//!             to L; rows.transform(i) = the transform (row/transform.hpp) that turns rows(i) into the target's
-//!             distribution.
+//!             to L; rows.transform(i) = the transform of this row (row/transform.hpp).
 //! Guarantees: a rule requests rows in order, and requests a row only after it has accepted the draft before that row.
 //! See:        docs/algorithms/verify_concepts.md, tests/unit/verify/concepts_test.cpp
 #ifndef SPECVERIFY_VERIFY_CONCEPTS_HPP

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies with shared noise: a draft is accepted if the target's own draw with the same noise (row/race.hpp) gives
-//! the same token. Therefore the text is the text that the target would draw without a drafter, whatever was drafted.
+//! Verifies with shared noise: accepts a draft if the target's own draw with the same noise gives the same token.
 //!
-//! Use it when the device can draft with the same noise: the device calls `race(noise, position)` on a reading of the
-//! drafter's row. Then the device sends only ids, because the cloud needs no distribution to decide.
+//! Therefore the text is the text that the target would draw without a drafter. Use it if the device can draft with the
+//! same noise, by `race(noise, position)` on a reading of the drafter's row. The device then sends only ids.
 //! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
-//! Symbols:    p, q = distributions of target and drafter at one position; x = draft; y = winner of the race over p.
-//!             The probability that x = y is sum_x 1 / sum_v max(p_v / p_x, q_v / q_x), which is at least (1 - TV) / (1
-//!             + TV), where TV is the total variation distance of p and q.
-//! Guarantees: unconditional: each token is the winner of the target's race at its position. Over random noise the
-//!             token is therefore a draw from p, whether or not the drafter is honest. The noise depends on the
-//!             position but not on the round, so if a device abandons a round and drafts again, the target picks the
-//!             same tokens. The rule compares tokens. It does not use the ratio p / q, which would give a wrong
-//!             distribution because the two draws are dependent. The rule reads each row once, or twice if
-//!             log-probabilities are requested, and reads no row after the first mismatch. It reads no uniforms. No
+//! Symbols:    p, q = distributions of target and drafter at one position; TV = their total variation distance. The
+//!             probability of acceptance is sum_x 1 / sum_v max(p_v / p_x, q_v / q_x) >= (1 - TV) / (1 + TV).
+//! Guarantees: unconditional: each token is the winner of the target's race (row/race.hpp) at its position, so over
+//!             random noise it is a draw from p for any drafts. The noise does not depend on the round, so a device
+//!             that abandons a round and drafts again gets the same tokens. The rule reads each row once, or twice if
+//!             log-probabilities are requested, and no row after the first mismatch. It reads no uniforms. No
 //!             allocation.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the expected number of tokens that a round commits, from the acceptance probabilities of its drafts
-//! (`row_reading::acceptance_probability`).
+//! Computes the expected number of tokens that a round commits from the acceptance probabilities of its drafts.
 //!
-//! Paper:      arXiv 2211.17192, equation (1); the second form of E[tokens] below is from the authors' code of arXiv
-//!             2507.00605.
+//! `row_reading::acceptance_probability` returns such a probability.
+//! Paper:      arXiv 2211.17192, equation (1); the authors' code of arXiv 2507.00605 has an equivalent form.
 //! Symbols:    a_j = probability that draft j is accepted if all drafts before it are; L = number of drafts; E[tokens]
-//!             = 1 + sum_k prod_{j<=k} a_j = sum_k k prod_{j<k} a_j (1 - a_k) + (L + 1) prod a_j, with j and k from 1
-//!             to L.
+//!             = 1 + sum_{k=1..L} prod_{j<=k} a_j.
 //! Guarantees: O(L); no allocation.
 //! See:        docs/algorithms/expected_length.md, tests/unit/verify/expected_length_test.cpp
 #ifndef SPECVERIFY_VERIFY_EXPECTED_LENGTH_HPP

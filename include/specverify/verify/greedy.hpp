@@ -2,16 +2,15 @@
 //! Verifies greedily: accepts a draft if it is the target's argmax, so the text is the target's own greedy text.
 //!
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
-//! Symbols:    x_i = drafts[i], p_i = rows(i) under rows.transform(i), T = first i with x_i != argmax p_i, or L if
-//!             there is none; y = argmax p_T.
+//! Symbols:    x_i = drafts[i]; p_i = rows(i) under rows.transform(i); T = first i with x_i != argmax p_i, or the
+//!             number of drafts; y = argmax p_T, the token after the accepted drafts.
 //! Guarantees: unconditional: for any drafts, the text equals the target's greedy text. The rule reads each row once,
-//!             without a softmax (PRF-5), or twice if log-probabilities are requested. It requests no row after the
-//!             first mismatch and reads no uniforms. No allocation. Bit-exact. Ties go to the smaller id. A row counts
-//!             as a near tie if the two largest logits differ by at most 2^-20 of the larger magnitude.
-//! Deviates:   the bias and mask of the transform apply, but temperature and truncation do not affect the tokens.
+//!             without a softmax (PRF-5), or twice if log-probabilities are requested, and no row after the first
+//!             mismatch. It reads no uniforms. No allocation. Bit-exact; ties go to the smaller id. A row counts as a
+//!             near tie if the two largest logits differ by at most 2^-20 of the larger magnitude.
+//! Deviates:   bias and mask apply, but temperature and truncation do not affect the tokens.
 //! Cost:       O(V) per row.
-//! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp,
-//!             benchmarks/bench_greedy.cpp
+//! See:        docs/algorithms/greedy.md, tests/unit/verify/greedy_test.cpp, benchmarks/bench_greedy.cpp
 #ifndef SPECVERIFY_VERIFY_GREEDY_HPP
 #define SPECVERIFY_VERIFY_GREEDY_HPP
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies drafts, token by token, if the distribution that is sent is not the distribution from which the drafts were
-//! drawn. The papers use this lossy verification as a baseline.
+//! Verifies drafts token by token against a distribution from which they were not drawn. This is lossy.
 //!
+//! Use it to reproduce the papers' baselines.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid
 //!             Language Model (arXiv 2505.11788), compressed vocabulary: the token is drawn from the full distribution,
 //!             but the residual is computed with the sent distribution.
 //! Symbols:    p = target's distribution; q = distribution from which the token is drawn; q^ = claimed_law, the sent
-//!             distribution; t = count / resolution of the token (by default the token's probability under q^); a(v) =
-//!             min(1, p(v) / t(v)), but 1 if t(v) = 0 < p(v); q^_z = the claim in a draft of token z; the committed
-//!             distribution is q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p - q^_z)+)(v), where norm scales to the sum 1.
-//! Guarantees: the committed tokens have exactly the committed distribution above, which is p only if t = q^ = q. Rows
-//!             are read as by `token_rule`. No allocation; exact except at near ties.
+//!             distribution; q^_z = the claim in a draft of token z; t = count / resolution of the token, by default
+//!             its probability under q^; a(v) = min(1, p(v) / t(v)), but 1 if t(v) = 0 < p(v).
+//! Guarantees: the committed tokens have exactly the distribution q(v) a(v) + sum_z q(z) (1 - a(z)) norm((p -
+//!             q^_z)+)(v), where norm scales to the sum 1. It equals p only if t = q^ = q. Rows are read as by
+//!             `token_rule`. No allocation; exact except at near ties.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/mismatched.md, tests/unit/verify/mismatched_test.cpp, tests/law/mismatched_test.cpp,
 //!             benchmarks/bench_mismatched.cpp

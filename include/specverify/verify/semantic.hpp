@@ -1,22 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies semantically: a draft that differs from the target's argmax can still be accepted if a scorer finds that
-//! the draft does not change the meaning.
+//! Verifies semantically: accepts a draft that differs from the target's argmax if a scorer finds that the meaning is
+//! kept.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
-//! Symbols:    x_i = drafts[i]; p_i = target's distribution at draft i; C = {i : x_i != argmax p_i} = mismatches; rho_i
-//!             = score of draft i; tau = threshold; draft i in C is rejected if rho_i >= tau; L = number of drafts; T =
-//!             index of the first rejected draft, or L if there is none; y = argmax p_T.
-//! Guarantees: lossy. If tau <= 0, the verdict equals the verdict of greedy_rule, except that the mismatches are
-//!             counted. If tau > 1, every draft that mask and bias allow is accepted. Drafts outside C are never
-//!             scored. A draft that is outside the target's vocabulary, or that the mask or bias forbids, is not scored
-//!             either, because such a draft is always rejected. The rule reads each row once, without a softmax, or
-//!             twice if log-probabilities are requested. It reads no uniforms. No allocation. Bit-exact except for the
-//!             scores.
+//! Symbols:    C = drafts that differ from the target's argmax (mismatches); rho = score of a draft in C, which is
+//!             rejected if rho >= tau; tau = threshold.
+//! Guarantees: lossy. If tau <= 0, the verdict equals that of greedy_rule, except that the mismatches are counted. If
+//!             tau > 1, every draft that mask and bias allow is accepted. Only mismatches are scored. A draft that mask
+//!             or bias forbids, or that is outside the target's vocabulary, is rejected without a score. The rule reads
+//!             each row once, without a softmax, or twice if log-probabilities are requested. It reads no uniforms. No
+//!             allocation. Bit-exact except for the scores.
 //! Deviates:   after the first stop token, forced reject or draft that is always rejected, no draft is compared,
 //!             because the comparison could not change the verdict.
 //! Cost:       O(V) per row.
-//! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp,
-//!             benchmarks/bench_semantic.cpp
+//! See:        docs/algorithms/semantic.md, tests/unit/verify/semantic_test.cpp, benchmarks/bench_semantic.cpp
 #ifndef SPECVERIFY_VERIFY_SEMANTIC_HPP
 #define SPECVERIFY_VERIFY_SEMANTIC_HPP
 
@@ -89,11 +86,12 @@ struct greedy_comparison {
   std::span<std::uint64_t> near_ties{};
 };
 
-//! Step 1 of a verification in two steps, for scores that arrive later: writes to `out.best` the argmax of each row
+//! Step 1 of a verification in two steps, for scores that arrive later. Writes to `out.best` the argmax of each row
 //! that can affect the verdict, and marks the mismatches that need a score. A draft that differs from `best` and is not
-//! marked is always rejected. The request's stop tokens, budget, forced rejects and row states have the usual effect.
-//! O(V) per row. Errors: the errors of `argmax` (`where` = row); output_too_small; too_few_rows; size_mismatch (too few
-//! `forced_rejects`); unsupported (the request asks for log-probabilities; use semantic_rule).
+//! marked is always rejected. Stop tokens, budget, forced rejects and row states of the request apply as usual. O(V)
+//! per row.
+//! Errors: the errors of `argmax` (`where` = row); output_too_small; too_few_rows; size_mismatch (too few
+//!         `forced_rejects`); unsupported (the request asks for log-probabilities; use semantic_rule).
 template <execution_policy Policy, token_draft Draft, row_provider Rows>
 [[nodiscard]] status compare_greedily(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                       const verify_request& request, const greedy_comparison& out) noexcept {
@@ -149,9 +147,9 @@ namespace detail {
 
 //! Step 2: returns the verdict for the output of step 1 and the scores of the marked drafts, in ascending order of
 //! drafts. If a needed score is missing, the outcome is `needs`, and `accepted` is the index of the draft without a
-//! score. Then request the score of this draft only, which uploads least, or also the scores of all later marked
-//! drafts, which saves round trips. After a rejected draft, no more scores are needed. `request` must be the request of
-//! step 1; the row states are not written again. `vocab_size` affects only the counter of invalid tokens. O(drafts).
+//! score. Then request this score only, which uploads least, or also the scores of all later marked drafts, which saves
+//! round trips. `request` must be the request of step 1; the row states are not written again. `vocab_size` affects
+//! only the counter of invalid tokens. O(drafts).
 //! Errors: invalid_argument (the threshold is NaN; a score is outside [0, 1], `where` = index of the score),
 //!         output_too_small (`best` or `mismatches` is too short), size_mismatch (too few `forced_rejects`), not_read
 //!         (`best` has no id for a row that is needed, `where` = row), unsupported (log-probabilities).

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verifies token by token: accepts or replaces drafts so that the committed tokens have exactly the target's
-//! distribution. Each draft must carry the distribution from which it was drawn, which can be any distribution.
+//! distribution.
 //!
+//! Each draft must carry the distribution from which it was drawn, which can be any distribution.
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
 //! Symbols:    L = number of drafts; x_i = drafts[i]; p_i = target's distribution at draft i; q^_i = distribution that
-//!             x_i carries; U_i = uniform random number; x_i is accepted if U_i q^_i(x_i) < p_i(x_i), which is computed
-//!             without a division (row/acceptance.hpp); y = the token after the accepted drafts, drawn from norm((p_i -
-//!             q^_i)+) after a rejection of x_i, and from p_L if no draft is rejected.
-//! Guarantees: lossless if every draft was drawn from the distribution that it carries; unconditional for a
-//!             `claimed_draft` without a count. Such a draft is treated as a point mass: it is accepted with
-//!             probability p_i(x_i), otherwise y is drawn from p_i without x_i. The rule reads each row once, O(V), and
-//!             again only in the rare cases in which a decision needs a more precise normalizer or `trial_cap`
-//!             proposals did not give a token. It requests no row after the first rejection. No allocation. Decisions
-//!             equal those of exact arithmetic unless the two sides of a comparison differ by at most 2^-20 of the
-//!             larger side.
+//!             x_i carries; U_i = uniform random number. x_i is accepted if U_i q^_i(x_i) < p_i(x_i)
+//!             (row/acceptance.hpp). The token after the accepted drafts is drawn from norm((p_i - q^_i)+) after a
+//!             rejection of x_i, and from p_L if no draft is rejected.
+//! Guarantees: lossless if every draft was drawn from the distribution that it carries. Unconditional for a
+//!             `claimed_draft` without a count, which is treated as a point mass. The rule reads each row once, O(V),
+//!             and rarely a second time: if a decision needs a more precise normalizer, or `trial_cap` proposals did
+//!             not give a token. It requests no row after the first rejection. No allocation. Decisions equal exact
+//!             arithmetic unless the two sides of a comparison differ by at most 2^-20 of the larger side.
 //! Deviates:   if a draft has a count but no distribution, the rule cannot draw from the residual, so after a rejection
 //!             the verdict is `deferred`. Stop tokens and the budget can end a round early.
 //! See:        docs/algorithms/token.md, docs/guarantees.md, tests/unit/verify/token_test.cpp,
@@ -95,11 +94,11 @@ struct token_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
   //! Verifies `drafts` against rows 0..L and returns the tokens to commit. An id of -1 ends the drafts. Any other id
-  //! outside the target's vocabulary is rejected and counted. The rule reads the uniforms random.after(i) on row i, to
-  //! accept draft i and to draw the token that ends the round. Errors: the errors of `read_row`, and of `accept`,
-  //! `residual` and `sample` of a reading (`where` = row); too_few_rows (`where` = number of rows); output_too_small;
-  //! size_mismatch (too few `forced_rejects`); workspace_too_small; invalid_resolution (the count of a claim exceeds
-  //! the resolution; `where` = index of the claim).
+  //! outside the target's vocabulary is rejected and counted. The uniforms of row i are random.after(i).
+  //! Errors: the errors of `read_row`, and of `accept`, `residual` and `sample` of a reading (`where` = row);
+  //!         too_few_rows (`where` = number of rows); output_too_small; size_mismatch (too few `forced_rejects`);
+  //!         workspace_too_small; invalid_resolution (the count of a claim exceeds the resolution; `where` = index of
+  //!         the claim).
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

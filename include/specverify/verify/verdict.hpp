@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines the verdict on the drafts of one round: the number of accepted drafts, the next token, the number of tokens
-//! to commit, and the cost of the decision.
+//! Defines the verdict on the drafts of one round: the tokens to commit, and the cost of the decision.
 //!
-//! A rule returns one verdict per round. The tokens to commit are the first `accepted` drafts and then `next_token`, if
-//! there is one: `commit_length` tokens in total.
+//! The tokens to commit are the first `accepted` drafts and then `next_token`, if there is one: `commit_length` in
+//! total.
 //! Paper:      arXiv 2507.00605, 2510.09942 (round protocol: T accepted drafts, then one token y).
 //! Symbols:    T = accepted, y = next_token, L = number of drafts.
 //! Guarantees: trivially copyable; the counters are those of one round, never sums over rounds. Requirements COR-7,

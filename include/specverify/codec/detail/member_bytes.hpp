@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writes and reads the members of a struct as consecutive bytes: the terms in a hello, and the snapshots in a journal.
 //!
-//! Call `field(member)` for each number, each bool and each array of them. Call `field(member, last)` for an enum whose
-//! largest value is `last`, and `field.state(member)` for a sparsifier's state, which is copied as it is in memory.
-//! `terms_fields(field, terms, prompt_length)` adds the terms of a session.
+//! Call `field(member)` for a number, a bool or an array, `field(member, last)` for an enum whose largest value is
+//! `last`, and `field.state(member)` for a sparsifier's state, which is copied as it is in memory. `terms_fields(field,
+//! terms, prompt_length)` adds the terms of a session.
 #ifndef SPECVERIFY_CODEC_DETAIL_MEMBER_BYTES_HPP
 #define SPECVERIFY_CODEC_DETAIL_MEMBER_BYTES_HPP
 
