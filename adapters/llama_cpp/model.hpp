@@ -4,11 +4,10 @@
 //! Open a context, then call `llama_cpp::model::make(context)`. If llama.cpp cannot truncate the model's memory (a
 //! recurrent or hybrid model, or an attention window without `swa_full`), wrap the model:
 //! `rewinding<llama_cpp::model>`.
-//! Guarantees: rows point to llama.cpp's own memory and are valid until the next feed. One llama_decode computes all
-//!             requested rows. Only std::vector can throw.
-//! Deviates:   llama.cpp adds numbers in an order that depends on the batch size, so a position's logits can differ in
-//!             the last bits. Tokens follow the distribution of the rows that were returned, but a greedy text can
-//!             differ at a near tie.
+//! Guarantees: rows are valid until the next feed. One llama_decode computes all requested rows. Only std::vector can
+//!             throw.
+//! Deviates:   a position's logits can differ in the last bits, because llama.cpp adds numbers in an order that depends
+//!             on the batch size. A greedy text can therefore differ at a near tie.
 //! See:        docs/llama.md, tests/adapters/llama_model_test.cpp, examples/llama/two_files.cpp
 #ifndef SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP
 #define SPECVERIFY_ADAPTERS_LLAMA_CPP_MODEL_HPP

@@ -3,11 +3,11 @@
 //!
 //! Use it after `read_rows` (digest.cuh) if you need no replacement for rejected drafts. To verify whole rounds of
 //! drafts, use `verify_batch` (verify.cuh).
-//! Symbols:    as in row/acceptance.hpp; Z = sum of the row's exponentials. One thread block per row.
+//! Symbols:    as in row/acceptance.hpp.
 //! Guarantees: accepted, near_tie and exact equal the results of exec::seq. A test reads one logit if the digest's
-//!             bounds on Z decide it. Otherwise it sums the row in float. If the two sides of the test are closer than
-//!             a relative 2e-5, it reads the row again for the exact Z. A truncated row reads only the kept ids. No
-//!             allocation, no synchronization, no read-back.
+//!             bounds on the normalizer Z decide it. Otherwise it reads the row once, and a second time if the two
+//!             sides of the test are closer than a relative 2e-5. A truncated row reads only the kept ids. No
+//!             allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/accept_test.cpp
 #ifndef SPECVERIFY_CUDA_ACCEPT_CUH
 #define SPECVERIFY_CUDA_ACCEPT_CUH

@@ -3,7 +3,7 @@
 //!
 //! Use it if you decode greedily. No earlier `read_rows` (cuda/digest.cuh) is needed.
 //! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
-//!             No allocation, no synchronization, no read-back.
+//!             No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/argmax_test.cpp
 #ifndef SPECVERIFY_CUDA_ARGMAX_CUH
 #define SPECVERIFY_CUDA_ARGMAX_CUH

@@ -3,14 +3,11 @@
 //! two blocks of ids instead of the whole row.
 //!
 //! Use it if the LM head's epilogue writes two numbers for every block of 64 to 1024 neighbouring ids: the largest
-//! logit, and the sum of e^((z - maximum) / T) over the block's logits z. The numbers are the engine's claims. Call
-//! `read_rows_from_blocks`, then `sample` with the same claims.
-//! Symbols:    as in row/blocks.hpp (T = temperature of the row).
-//! Method:     one thread block per row for `read_rows_from_blocks`, one warp per row for `sample`. Blocks of ids are
-//!             loaded into shared memory.
-//! Guarantees: digests, tokens and the errors found in claims equal those of `read_row_from_blocks` on the CPU, except
-//!             at near ties. `read_rows_from_blocks` reads one block, and so does each trial of a draw. After
-//!             `trial_cap` rejected trials a draw reads the row twice. No allocation, no synchronization, no read-back.
+//! logit, and the sum of e^((z - maximum) / T) over the block's logits z at temperature T. The numbers are the engine's
+//! claims. Call `read_rows_from_blocks`, then `sample` with the same claims.
+//! Guarantees: digests, tokens and errors equal those of row/blocks.hpp on the CPU, except at near ties. The digest and
+//!             each trial of a draw read one block. After `trial_cap` rejected trials a draw reads the row twice. No
+//!             allocation.
 //! Trust:      claims about blocks that are not read cannot be checked (row/blocks.hpp).
 //! See:        docs/algorithms/cuda.md, docs/algorithms/blocks.md, tests/device/blocks_test.cpp
 #ifndef SPECVERIFY_CUDA_BLOCKS_CUH

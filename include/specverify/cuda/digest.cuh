@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the digests of a batch of rows on a GPU: argmax, lane and block sums, and bounds on Z, in one read of each
-//! row.
+//! Computes the digests of a batch of rows on a GPU: argmax, lane and block sums, and bounds on the normalizer Z, in
+//! one read of each row.
 //!
 //! Call it first, on the engine's logits, because `sample`, `select` and most other functions of cuda/ need the
 //! digests.
-//! Symbols:    w(v), lanes, blocks, reference as in row/digest.hpp.
-//! Method:     one thread block per row. If the GPU can run at least two thread blocks per row at once
-//!             (cuda/tuning.cuh), long rows are split over thread blocks, which synchronize by a counter, and another
-//!             kernel first computes the references. Four threads read a block of 1024 ids, and float sums have the
-//!             CPU's order.
+//! Symbols:    as in row/digest.hpp.
 //! Guarantees: every number equals that of exec::seq bit for bit, for any flags of nvcc except -ftz=true (in
-//!             -use_fast_math). Each row is read once, and some ids twice: less than 1.02 reads in total if V >= 4096.
-//!             However, if the maximum of a row is more than 60 T above the reference, the whole row is read twice. Z
-//!             and W cost one read each; cuda/detail/truncate.cuh gives the cost of a truncation. No allocation, no
-//!             synchronization, no read-back.
+//!             -use_fast_math). A row takes less than 1.02 reads if V >= 4096, but two if its maximum is more than 60
+//!             temperatures above the sampled reference. Z and the total weight W cost one read each;
+//!             cuda/detail/truncate.cuh gives the cost of a truncation. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/digest_test.cpp, tests/device/truncated_test.cpp
 #ifndef SPECVERIFY_CUDA_DIGEST_CUH
 #define SPECVERIFY_CUDA_DIGEST_CUH

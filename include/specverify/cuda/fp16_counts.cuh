@@ -3,11 +3,9 @@
 //! 2^-24 (row/fp16_row.hpp).
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch, if a drafter sends half-precision distributions.
-//! Symbols:    e_v, Z as in row/digest.hpp; count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
-//! Method:     one thread block per row. A scan finds the index of each count, in id order.
 //! Guarantees: ids and counts equal those of exec::seq, for any flags of nvcc except -ftz=true. One read per row if the
-//!             digest has Z (device_request::exact_normaliser), otherwise two; none if the row is truncated. No
-//!             allocation, no synchronization, no read-back.
+//!             digest has the normalizer (device_request::exact_normaliser), otherwise two; none if the row is
+//!             truncated. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_FP16_COUNTS_CUH
 #define SPECVERIFY_CUDA_FP16_COUNTS_CUH

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the integer weights w_v, about 2^31 e^((z_v - max) / T), and their sum W for each row of a batch, on a GPU.
+//! z_v are the row's logits, and T is the temperature.
 //!
 //! Use it if all backends must compute the same numbers. No earlier `read_rows` is needed.
-//! Method:     one thread block per row finds the maximum, then computes the weights.
 //! Guarantees: two reads and one write per row, or one read if T is below 1e-6. The integers equal those of exec::seq
-//!             (row/integer_weights.hpp), for any flags of nvcc except -ftz=true. No allocation, no synchronization, no
-//!             read-back.
+//!             (row/integer_weights.hpp), for any flags of nvcc except -ftz=true. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
 #define SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH

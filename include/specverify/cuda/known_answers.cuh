@@ -4,7 +4,7 @@
 //!
 //! Run it once when an engine starts, or in a test of the build. It must run a kernel, because no macro shows these
 //! flags.
-//! Guarantees: one block of 32 threads on the policy's stream. No allocation, no synchronization, no read-back.
+//! Guarantees: one block of 32 threads on the policy's stream. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/known_answers_test.cpp
 #ifndef SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH
 #define SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH

@@ -4,14 +4,11 @@
 //!
 //! Use it after `read_rows` (digest.cuh): on the same batch for dense distributions (quantize/lattice.hpp), or on the
 //! result of `select` (select.cuh) for distributions over a support (quantize/sparse_lattice.hpp).
-//! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution; zeta
-//!             (rounding error of a count) and D (sum of the rounded counts minus l) as in kernel/scalar/lattice.hpp.
-//! Method:     one thread block per row. One read computes W, unless the digest has it. The min(V, 2 l) largest entries
-//!             are then selected, because all other counts are 0. A radix search over (zeta, id) finds the |D| entries
-//!             whose count changes by one.
+//! Symbols:    V = ids of a row, l = resolution; zeta (rounding error of a count) and D (sum of the rounded counts
+//!             minus l) as in kernel/scalar/lattice.hpp.
 //! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, but only positive counts are listed,
-//!             with ids ascending. A row is read at most twice, or once if the digest has W; a support needs no read.
-//!             No allocation, no synchronization, no read-back.
+//!             with ids ascending. A row is read at most twice, or once if the digest has the total weight; a support
+//!             needs no read. No allocation.
 //! Deviates:   dense distributions need a resolution up to 1024, or V up to 2048.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH

@@ -4,15 +4,11 @@
 //!
 //! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed, because the call uses no
 //! digests.
-//! Method:     one thread block per row. Each thread sums powers 2^x relative to a reference, which it raises if x
-//!             exceeds 4. A tree adds sixteen powers in float; all other sums are in double. The form `exact` finds the
-//!             maximum first, then sums terms of 256 ids, like row/log_sum_exp.hpp.
 //! Guarantees: one read per row. The absolute error is below 2e-6 + 2^-51 |result| up to 2^20 ids, 2.2e-6 beyond, as
-//!             under exec::simd. Of this, two roundings of a distance of at most 13.1 nats are 2^-24 each, and the
-//!             power and the tree are 2^-22 each. Last bits may differ between GPUs, tunings and numbers of rows, but
-//!             not between runs. With `exact`, two reads give the value of exec::seq bit for bit, under any flags of
-//!             nvcc; this takes about 40 operations in double per id, so it is slow on GPUs with few units for double.
-//!             No allocation, no synchronization, no read-back.
+//!             under exec::simd. Last bits may differ between GPUs, tunings and numbers of rows, but not between runs.
+//!             With `exact`, two reads give the value of exec::seq bit for bit, under any flags of nvcc. The exact form
+//!             takes about 40 operations in double per id, so it is slow on GPUs with few units for double. No
+//!             allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/log_sum_exp_test.cpp, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_LOG_SUM_EXP_CUH
 #define SPECVERIFY_CUDA_LOG_SUM_EXP_CUH

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Draws on a GPU a token to replace a rejected draft, for each row of a batch. The token has the residual distribution
-//! norm((scale * p - q)+).
+//! norm((scale * p - q)+), for the target's distribution p and the draft's distribution q.
 //!
 //! Use it after `read_rows` (digest.cuh), with one `law` (quantized distribution) per row. To verify whole rounds of
 //! drafts, use `verify_batch` (verify.cuh).
-//! Symbols:    as in row/residual.hpp. One thread block per row. Up to 8 warps make one trial each, and the first
-//!             accepted trial counts.
-//! Guarantees: token, trials, exact and fallback equal the results of exec::seq. A trial reads one lane of the row.
-//!             Usually the digest's bounds on Z decide it; otherwise a float sum of the row does, or the exact Z if
-//!             that sum is too close. The exact rule reads the row for Z and then the ids of the `law`. If block sums
-//!             do not prove the result, it reads the row twice more for serial sums. A truncated row always uses this
-//!             rule, on the kept ids. No allocation, no synchronization, no read-back.
+//! Guarantees: token, trials, exact and fallback equal the results of exec::seq. A trial reads one lane of the row, and
+//!             the whole row if the digest's bounds on the normalizer do not decide. The exact rule reads the row once,
+//!             or three times if block sums do not prove the result. A truncated row always uses this rule, on the kept
+//!             ids. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/residual_test.cpp
 #ifndef SPECVERIFY_CUDA_RESIDUAL_CUH
 #define SPECVERIFY_CUDA_RESIDUAL_CUH

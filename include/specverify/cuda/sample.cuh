@@ -3,12 +3,10 @@
 //! row/sample.hpp.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch. Keys, positions and rounds are read when the kernel runs.
-//! Symbols:    as in row/sample.hpp. One thread block of four warps per row makes four trials, and the first accepted
-//!             trial counts. One trial suffices for 96 % of the draws, but a batch takes as long as the slowest row.
 //! Guarantees: tokens equal those of a CPU that does not fuse products and sums, for any flags of nvcc except
-//!             -ftz=true. A trial reads the block sums, one lane of at most 64 logits, and one logit. After `trial_cap`
-//!             trials the exact rule reads the row twice, serially; truncated rows always use it, on the kept ids. No
-//!             allocation, no synchronization, no read-back.
+//!             -ftz=true. A trial reads the block sums and at most 65 logits, and 96 % of the draws need one trial.
+//!             After `trial_cap` trials, the exact rule reads the row twice, serially. Truncated rows always use this
+//!             rule, on the kept ids. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/sample_test.cpp
 #ifndef SPECVERIFY_CUDA_SAMPLE_CUH
 #define SPECVERIFY_CUDA_SAMPLE_CUH

@@ -3,14 +3,11 @@
 //! integer weights.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch.
-//! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
-//! Method:     one thread block per row, one warp per block of 1024 ids. The threshold is the (K + 1)-th largest of the
-//!             digest's lane maxima, because no id below it can be selected. Only blocks that reach the threshold are
-//!             read, and their ids are listed in shared memory. A full list is cut to about K ids, which raises the
-//!             threshold. At the end the list is cut to exactly K ids, and their weights are computed.
-//! Guarantees: the entries are the first K in the order w descending, then id ascending, and equal those of exec::seq
-//!             bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most one read
-//!             per row. No allocation, no synchronization, no read-back.
+//! Method:     one thread block per row. No id below the (K + 1)-th largest of the digest's lane maxima can be
+//!             selected, so only blocks that reach this threshold are read.
+//! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal those of
+//!             exec::seq bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most
+//!             one read per row. No allocation.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH

@@ -3,11 +3,9 @@
 //!
 //! Use it if code outside the library needs probabilities. No earlier `read_rows` is needed, because the call uses no
 //! digests.
-//! Symbols:    p(v) = e^((z_v - max) / T) / sum for the logits z_v and the temperature T, as in row/softmax.hpp. If T
-//!             is below 1e-6, p is 1 at the argmax and 0 elsewhere.
-//! Method:     one thread block per row finds the maximum, sums in terms of 256 ids, and writes the quotients.
-//! Guarantees: three reads and one write per row, or one read if T is below 1e-6. The floats equal those of exec::seq
-//!             bit for bit, for any flags of nvcc except -ftz=true. No allocation, no synchronization, no read-back.
+//! Guarantees: three reads and one write per row. If the temperature is below 1e-6, one read, and the probability is 1
+//!             at the argmax and 0 elsewhere. The floats equal those of exec::seq bit for bit, for any flags of nvcc
+//!             except -ftz=true. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_SOFTMAX_CUH
 #define SPECVERIFY_CUDA_SOFTMAX_CUH

@@ -3,12 +3,8 @@
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch, with the drafted tokens. It needs the fewest reads if the
 //! batch's temperature is between half of the maximum temperature and the maximum.
-//! Symbols:    as in uncertainty/temperature_perturbation.hpp and row/tempered.hpp.
-//! Method:     one thread block per row, one lane per draw. Convex bounds on Z come from the digest's lane maxima and
-//!             coarse sum. If they do not decide a draw, a float sum does, eight draws per read; if that is too close,
-//!             a sum in double does.
 //! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Twenty draws take at most one read
-//!             of most rows. No allocation, no synchronization, no read-back.
+//!             of most rows, because bounds from the digest decide most draws. No allocation.
 //! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp
 #ifndef SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH

@@ -3,12 +3,10 @@
 //! CPU.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch.
-//! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
-//! Method:     one thread block per row computes W, then writes the entries in id order, at indexes from a scan.
+//! Symbols:    beta = minimum_probability, W = total of the integer weights.
 //! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). If beta exceeds every probability,
 //!             the first id of the largest weight is kept. One read per row if the digest has W
-//!             (device_request::integer_total), otherwise two; a truncated row reads only the kept ids. No allocation,
-//!             no synchronization, no read-back.
+//!             (device_request::integer_total), otherwise two; a truncated row reads only the kept ids. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_THRESHOLD_CUH
 #define SPECVERIFY_CUDA_THRESHOLD_CUH

@@ -2,17 +2,12 @@
 //! Verifies a batch of rounds on a GPU, by the token rule or the greedy rule. One call serves all requests of an
 //! engine's step, and the rounds may have different lengths.
 //!
-//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed,
-//! because the kernels read the rows themselves.
-//! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Method:     one thread block per round takes the rows in order, and reads no rows after the first rejection. If
-//!             there are few rounds (cuda_tuning::split_rounds), the token rule first reads all rows, each split over
-//!             thread blocks, and then goes through the digests.
+//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
+//! kernels read the rows themselves.
 //! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq. The random
-//!             numbers of draft i belong to the round's position + i. A row is read once. The token rule reads about
-//!             one row in twenty again, in float, because the digest's bounds on Z do not decide (counted as
-//!             exact_normalisers). It reads a row for exact sums if a test is closer than a relative 2e-5, or after
-//!             `trial_cap` rejected trials. No allocation, no synchronization, no read-back.
+//!             numbers of draft i belong to the round's position + i. A row is read once. However, the token rule reads
+//!             about one row in twenty again, because the digest's bounds on the normalizer do not decide. Rows after
+//!             the first rejection are read only if there are few rounds (cuda_tuning::split_rounds). No allocation.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH

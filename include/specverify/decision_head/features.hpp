@@ -3,13 +3,10 @@
 //! the channel.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equation (23): z_i = [h^D_i ; h^T_i ; c_r].
-//! Symbols:    h^D, h^T = hidden states of drafter and target (drafter_size, target_size numbers); c = (log10 R_u,
-//!             log10 R_d, eps_u, eps_d, rtt), the channel's rates, loss rates and round trip, standardized to (c -
-//!             mean) / scale; d_in = drafter_size + target_size + 5.
+//! Symbols:    h^D, h^T = hidden states of drafter and target; c = (log10 R_u, log10 R_d, eps_u, eps_d, rtt), the
+//!             channel's rates, loss rates and round trip, standardized to (c - mean) / scale; d_in = number of inputs.
 //! Guarantees: no allocation, noexcept. Near-tie: the floats can differ between machines.
-//! Deviates:   the features of c are our choice. A head's mode selects the hidden states of position i. `predicting`:
-//!             the states whose logits give the distributions at i, which need no extra pass. `consuming`: the states
-//!             at input x_i. `check_states` compares the mode with the engine's.
+//! Deviates:   the features of c, and the choice of hidden states by `hidden_mode`, are ours.
 //! Cost:       O(d_in).
 //! See:        docs/algorithms/features.md, tests/unit/decision_head/features_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_FEATURES_HPP

@@ -3,16 +3,14 @@
 //! the meaning.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (24), (25), (27); the split evaluation is ours.
-//! Symbols:    z = [h^D ; h^T ; c] (decision_head/features.hpp) with d_in numbers; g = w_2' ReLU(W_1 z + b_1) + b_2,
-//!             the logit; rho = 1 / (1 + e^-g), the score; tau = threshold; w = width. W_1 = first (w rows of [W_1D |
-//!             W_1T | W_1c]), b_1 = first_bias, w_2 = second, b_2 = second_bias.
-//! Guarantees: O(w d_in); no allocation; noexcept. Sums have a fixed order: 32 float lanes, then double in the second
-//!             layer. Without -ffast-math, the split evaluation and a batch give the same bits as one full evaluation.
-//!             If the device sends its part as int8 with scale s, g changes by at most about (s / 2) sum|w_2|
-//!             (`part_bound`). Near-tie, because builds that fuse products and sums differ slightly: by less than 4e-7
-//!             sum|w_2| in a test with 6149 inputs below 1 and weights below 1/4.
-//! Deviates:   in the split evaluation the device sends the w numbers W_1D h^D instead of h^D. For example, with 2048
-//!             numbers in h^D and w = 256, int8 takes 16 times fewer bytes than h^D in float16.
+//! Symbols:    g = w_2' ReLU(W_1 z + b_1) + b_2, the logit of the inputs z (decision_head/features.hpp); rho = 1 / (1 +
+//!             e^-g), the score; tau = threshold; w = width; d_in = number of inputs.
+//! Guarantees: O(w d_in); no allocation; noexcept. Sums have a fixed order, so a batch gives the same bits as single
+//!             positions. Near-tie: builds that fuse products and sums differ by less than 4e-7 sum|w_2| in a test with
+//!             6149 inputs below 1 and weights below 1/4.
+//! Deviates:   the device can send the w numbers W_1D h^D instead of the hidden state h^D (W_1D is the part of W_1 for
+//!             h^D). For example, at w = 256 int8 takes 16 times fewer bytes than 2048 numbers in float16, and changes
+//!             g by at most `part_bound`.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), benchmarks/bench_mlp.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_MLP_HPP
 #define SPECVERIFY_DECISION_HEAD_MLP_HPP

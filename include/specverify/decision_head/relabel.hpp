@@ -3,15 +3,15 @@
 //! mismatches are labelled for rejection.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (28)-(31).
-//! Symbols:    j = index of a mismatch, J = number of mismatches, o_j = important (1: keeping the draft changed the
-//!             answer), pos_j = position, s_j = smoothed score, kappa = decay_length, Q = link_quality, B =
-//!             label_budget, rho_min = minimum_share, lambda = price of a label, T_s = softness, a_j = label (1:
-//!             reject).
-//! Guarantees: a_j <= o_j. Q = 1 gives a = o. With the same uniforms, no label rises if Q falls. No allocation;
-//!             noexcept. Smoothing takes O(J^2), a step of the bisection O(J), and the hard budget O(J B). Near-tie.
-//! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. A sum, divided
-//!             by the episode's largest sum, replaces the maximum in (28), because with the maximum every important
-//!             mismatch has s_j = 1 and (30) keeps all labels or none. An option selects the maximum.
+//! Symbols:    o_j = 1 if mismatch j is important, because keeping the draft changed the answer; a_j = label (1:
+//!             reject); s_j = smoothed score; lambda = price of a label; Q = link_quality; B = label_budget. The
+//!             comments of the fields define the others.
+//! Guarantees: a_j <= o_j, and Q = 1 gives a = o. With the same uniforms, no label rises if Q falls. No allocation;
+//!             noexcept. J mismatches take O(J^2) for smoothing, O(J) per step of a bisection, and O(J B) for the hard
+//!             budget. Near-tie.
+//! Deviates:   the paper does not specify kappa, T_s, Q, B(c) and lambda(c), so the defaults are ours. By default a
+//!             normalized sum replaces the maximum in (28), because the maximum gives every important mismatch the
+//!             score 1.
 //! See:        docs/algorithms/relabel.md, tests/unit/decision_head/relabel_test.cpp (T25)
 #ifndef SPECVERIFY_DECISION_HEAD_RELABEL_HPP
 #define SPECVERIFY_DECISION_HEAD_RELABEL_HPP

@@ -2,14 +2,13 @@
 //! Trains a decision head on labelled mismatches, with AdamW, dropout, class weights and a validation set.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
-//! Symbols:    t_i = label of sample i (1: reject); N_0, N_1 = training samples with label 0, 1; positive_weight = N_0
-//!             / N_1 by default; N, w and d_in as in decision_head/training_data.hpp.
-//! Guarantees: the same seed, samples and machine give the same head. The validation set consists of whole groups
-//!             (episodes), because no hidden state may be in both sets. The result is the head with the least
-//!             validation loss. The samples are not copied.
-//! Deviates:   the paper gives no optimizer settings, so the defaults are ours. Hidden states are standardized over the
-//!             training set; `head` folds this into W_1 and b_1, because a finished head takes raw states.
-//! Cost:       O(N d_in w) per training epoch; allocates.
+//! Guarantees: the same seed, samples and machine give the same head, which is the one with the least validation loss.
+//!             No group (episode) is in both the training and the validation set, because its samples share hidden
+//!             states.
+//! Deviates:   the paper gives no optimizer settings, so the defaults are ours. By default, the weight of label 1 is
+//!             N_0 / N_1, with N_0 and N_1 training samples of label 0 and 1. Training standardizes the hidden states,
+//!             but the finished head takes raw states.
+//! Cost:       O(samples * inputs * width) per training epoch; allocates.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINER_HPP

@@ -3,8 +3,9 @@
 //!
 //! Include it to collect samples. Unlike the trainer, it does not need Eigen.
 //! Paper:      arXiv 2604.17701 (WISV), the training pipeline.
-//! Symbols:    S = mismatches with hidden states, N = samples, w = width of the head, d_in = inputs of the head.
-//! Guarantees: options and views are trivially copyable. A check reads every number once, O(S d_in + N); no allocation.
+//! Symbols:    S = mismatches with hidden states, N = samples.
+//! Guarantees: options and views are trivially copyable. A check reads every number once, O(S d_in + N) for a head with
+//!             d_in inputs; no allocation.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/training_data_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP
 #define SPECVERIFY_DECISION_HEAD_TRAINING_DATA_HPP

@@ -2,12 +2,11 @@
 //! Reads and writes a decision head as a safetensors file: four float32 tensors, and the training setup as metadata.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), section on the head; the file format is ours.
-//! Symbols:    w = width, d_in = number of inputs. Tensors, little endian: first (w x d_in), first_bias (w), second
-//!             (w), second_bias (1). Metadata: format, mode, drafter_size, target_size, width, channel_mean,
-//!             channel_scale (five numbers each, separated by spaces), threshold; numbers are the shortest decimals.
-//! Guarantees: reading a written head returns the same bits. Keys, tensors and white space may be in any order or
-//!             amount. Every defect is an error, and no byte outside the input is read. Writing does not allocate; a
-//!             `decision_head` owns copies of the weights.
+//! Format:     tensors, little endian, for width w and d_in inputs: first (w x d_in), first_bias (w), second (w),
+//!             second_bias (1). Metadata: format, mode, drafter_size, target_size, width, channel_mean, channel_scale
+//!             (five numbers, separated by spaces), threshold.
+//! Guarantees: a head that is written and read again has the same bits. Keys and tensors may be in any order, but every
+//!             defect is an error. Writing does not allocate; a `decision_head` owns copies of the weights.
 //! See:        docs/algorithms/weights.md, tests/unit/decision_head/weights_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP
 #define SPECVERIFY_DECISION_HEAD_WEIGHTS_HPP

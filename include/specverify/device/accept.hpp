@@ -3,10 +3,10 @@
 //!
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).
-//! Symbols:    as in row/acceptance.hpp. One thread per row.
-//! Guarantees: the results equal those of exec::seq, for any flags of nvcc. A test reads one logit. However, for about
-//!             one row in twenty the digest's bounds on Z do not decide, and many threads read the whole row. A
-//!             truncated row reads only the kept ids. Temporary memory: 32 bytes per 1024 ids, and 4 per row.
+//! Symbols:    as in row/acceptance.hpp.
+//! Guarantees: the results equal those of exec::seq, for any flags of nvcc. A test reads one logit. However, about one
+//!             row in twenty is read completely, because the digest's bounds on the normalizer Z do not decide.
+//!             Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V / 256) per row, or O(V) if Z decides.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ACCEPT_HPP

@@ -3,7 +3,7 @@
 //!
 //! Use it if you decode greedily. No earlier `read_rows` (device/digest.hpp) is needed, because argmax uses no digest.
 //! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.
-//!             Temporary memory: 16 bytes per row, plus the memory of a reduction.
+//!             Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_ARGMAX_HPP

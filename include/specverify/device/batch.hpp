@@ -3,10 +3,9 @@
 //!
 //! Use it to pass an engine's logits to the functions of device/ (Thrust) or cuda/ (hand-written kernels). First call
 //! `read_rows`, then `sample`, `select`, `residual` and others on the same value.
-//! Symbols:    as in row/digest.hpp. Row r begins at data + r * pitch.
-//! Guarantees: plain structs, C++17, no allocation. All pointers are to device memory, so CPU code must not dereference
-//!             them. Kernels read temperatures, biases, masks, keys, positions and rounds when they run; therefore a
-//!             captured graph uses the values at replay.
+//! Guarantees: plain structs, C++17, no allocation. All pointers are to device memory. Row r begins at data + r *
+//!             pitch. Kernels read temperatures, biases, masks, keys, positions and rounds when they run, so a captured
+//!             graph uses the values at replay.
 //! Deviates:   rows must be logits in float or 16 bits, not probabilities. Biases and masks are not checked, because
 //!             the engine's own kernel writes them.
 //! Cost:       O(1).

@@ -3,15 +3,11 @@
 //! Z, W and the kept ids of truncated rows.
 //!
 //! Call it first, on the engine's logits, because most functions of device/ need the digests.
-//! Symbols:    as in row/digest.hpp.
-//! Method:     one thread per lane of 1024 ids, then one per block, then one per row. If the maximum of a row is more
-//!             than 60 T above the sampled reference, the row is read twice. A truncation takes four more reads, and a
-//!             fifth for W if it keeps a share of W.
-//! Guarantees: every field and array equals the result of exec::seq bit for bit (Z under nvcc: with -fmad=false).
-//!             Temporary memory: none without options; 32 bytes per 1024 ids for exact_normaliser; 8 bytes per row plus
-//!             a reduction for integer_total. A truncation takes 8 bytes per lane and 16 per id, for at most 256 rows
-//!             and about 2^22 ids at a time (per id of 64 (K + 1), if all rows have one top_k K); and 4 bytes per 32
-//!             ids, 16 per row, a sort and scans.
+//! Symbols:    Z, W as in row/digest.hpp.
+//! Guarantees: every field and array equals the result of exec::seq bit for bit (Z under nvcc: with -fmad=false). One
+//!             read per row. If the row's maximum is more than 60 temperatures above the sampled reference, a second
+//!             read follows. A truncation takes four or five more. Temporary memory is needed only for a truncation, Z
+//!             or W (docs/algorithms/device.md).
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_DIGEST_HPP

@@ -3,10 +3,9 @@
 //! 2^-24 (row/fp16_row.hpp).
 //!
 //! Use it after `read_rows`, on the same batch, if a drafter sends half-precision distributions.
-//! Symbols:    e_v, Z as in row/digest.hpp; count(v) = 2^24 fp16(e_v / Z), resolution = sum of the counts.
 //! Guarantees: ids and counts equal those of exec::seq, for any flags of nvcc. Three reads per row, and a fourth if the
-//!             digest has no Z (device_request::exact_normaliser); none if the row is truncated. Temporary memory: 4
-//!             bytes per 32 ids, 32 per 1024, 24 per row, and the memory of a reduction and a scan.
+//!             digest has no normalizer (device_request::exact_normaliser); none if the row is truncated. Temporary
+//!             memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes the integer weights of all ids and the total weight W of each row of a batch, with Thrust.
+//! Computes the integer weights of all ids and their total W for each row of a batch, with Thrust.
 //!
 //! Use it if you need all weights of a row. For the largest weights only, use `select`. No earlier `read_rows` is
 //! needed.
 //! Guarantees: three reads and one write per row. Weights and W equal those of exec::seq bit for bit. Temporary memory:
-//!             16 bytes per row, plus the memory of a reduction.
+//!             docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_INTEGER_WEIGHTS_HPP

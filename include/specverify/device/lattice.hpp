@@ -4,14 +4,10 @@
 //!
 //! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
 //! `select` for distributions over a support (quantize/sparse_lattice.hpp).
-//! Symbols:    V = ids of a row, W = sum of the integer weights over the row or the support, l = resolution.
-//! Method:     one read computes W, unless the digest has it. The min(V, 2 l) largest entries are then selected,
-//!             because all other counts are 0. One thread per row rounds the entries and corrects their sum, with the
-//!             CPU's functions.
 //! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, but only positive counts are listed,
-//!             with ids ascending. Temporary memory of a batch: the memory of `select` and 24 bytes per entry, for at
-//!             most 256 rows and about 2^22 ids at a time; 32 bytes per row; and a reduction. Temporary memory of
-//!             supports: 16 bytes per entry of the pitch.
+//!             with ids ascending. A batch takes at most three reads per row, because only the min(V, 2 l) largest
+//!             entries can have a positive count at resolution l. Supports take none. Temporary memory:
+//!             docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP

@@ -4,10 +4,8 @@
 //!
 //! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed, because the call uses no
 //! digests.
-//! Method:     a reduction of integers finds the maximum. Then one thread sums each term of 256 ids, and one per row
-//!             adds the terms.
 //! Guarantees: two reads per row. The value equals that of exec::seq bit for bit, for any flags of nvcc. Temporary
-//!             memory: 32 bytes per 1024 ids, 8 per row, and the memory of a reduction.
+//!             memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP

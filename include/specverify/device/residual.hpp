@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Draws with Thrust a token to replace a rejected draft, for each row of a batch. The token has the residual
-//! distribution norm((scale * p - q)+).
+//! distribution norm((scale * p - q)+), for the target's distribution p and the draft's distribution q.
 //!
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).
-//! Symbols:    as in row/residual.hpp. One thread per row.
 //! Guarantees: tokens equal those of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a
-//!             decision depends on Z, many threads read the row once more. The exact rule reads the row twice,
-//!             serially; truncated rows always use it, on the kept ids. Temporary memory: 32 bytes per 1024 ids and 4
-//!             per row.
+//!             decision depends on the normalizer Z, the row is read once more. The exact rule reads the row twice,
+//!             serially. Truncated rows always use this rule, on the kept ids. Temporary memory:
+//!             docs/algorithms/device.md.
 //! Cost:       O(V / 256) per row, or O(V) if Z or the exact rule decides.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_RESIDUAL_HPP

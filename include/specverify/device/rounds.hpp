@@ -2,12 +2,12 @@
 //! Describes a batch of rounds in device memory: the drafts of many requests, target rows, limits and verdicts. Rounds
 //! may have different lengths.
 //!
-//! Use it to verify all requests of an engine's step: fill one `device_rounds`, and call `verify_batch` once.
-//! Symbols:    round i has the drafts from draft_begin[i] to before draft_begin[i + 1], and the rows from row_begin[i]
-//!             to before row_begin[i + 1]. L = its drafts before the first id -1. A round needs at most L + 1 rows.
+//! Use it to verify all requests of an engine's step: fill one `device_rounds`, and call `verify_batch` once. Round i
+//! has the drafts draft_begin[i] to draft_begin[i + 1] - 1, and the rows row_begin[i] to row_begin[i + 1] - 1. An id -1
+//! ends its drafts; a round with L drafts needs at most L + 1 rows.
 //! Guarantees: plain structs, C++17. All pointers are to device memory. Kernels read them when they run, so a captured
 //!             graph uses the rounds at replay. An error in one round is in its verdict and does not affect other
-//!             rounds. Results do not depend on a round's index.
+//!             rounds.
 //! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts cannot be
 //!             checked.
 //! Cost:       O(1); no allocation.

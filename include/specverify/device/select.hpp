@@ -3,11 +3,9 @@
 //! and integer weights.
 //!
 //! Use it after `read_rows`, on the same batch.
-//! Symbols:    w_v = integer weights (row/integer_weights.hpp), K = number of entries to select.
-//! Guarantees: the entries are the first K in the order w descending, then id ascending, and equal those of exec::seq
-//!             bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most two reads
-//!             per row. Temporary memory: 8 bytes per lane, 8 per id of 64 (K + 1), 8 per entry, and a sort, for at
-//!             most 256 rows and about 2^22 ids at a time.
+//! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal those of
+//!             exec::seq bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most
+//!             two reads per row. Temporary memory: docs/algorithms/device.md.
 //! Deviates:   K can be as large as the vocabulary.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp

@@ -4,7 +4,7 @@
 //! Use it if code outside the library needs probabilities. No earlier `read_rows` is needed, because the call uses no
 //! digests.
 //! Guarantees: three reads and one write per row. The floats equal those of exec::seq bit for bit, for any flags of
-//!             nvcc. Temporary memory: 32 bytes per 1024 ids, 16 per row, and the memory of a reduction.
+//!             nvcc. Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SOFTMAX_HPP

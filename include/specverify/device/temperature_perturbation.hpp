@@ -2,14 +2,11 @@
 //! Counts with Thrust, for each row of a batch, how many draws at random temperatures differ from the drafted token.
 //!
 //! Use it after `read_rows`, on the same batch, with the drafted tokens.
-//! Symbols:    as in uncertainty/temperature_perturbation.hpp.
-//! Method:     one thread per draw and term of 256 ids. If the bound Z >= 1 does not decide a draw, the draw reads the
-//!             row for the exact sum. This is slow on a GPU with few units for doubles. The kernel in cuda/ is faster,
-//!             because one read there serves several draws.
-//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Temporary memory: 8 bytes per term
-//!             and 4 per draw, for 32 draws of as many rows as have about 2^20 terms together.
+//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. A draw that simple bounds do not
+//!             decide reads the row. The kernel in cuda/ is faster, because one read there serves several draws.
+//!             Temporary memory: docs/algorithms/device.md.
 //! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
-//! Cost:       O(V / 256) per draw, or O(V) if Z decides the draw.
+//! Cost:       O(V / 256) per draw, or O(V) if the normalizer decides the draw.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
 #ifndef SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP
 #define SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP

@@ -3,11 +3,10 @@
 //! the CPU.
 //!
 //! Use it after `read_rows`, on the same batch.
-//! Symbols:    beta = minimum_probability, w_v = integer weights, W = sum of w_v; all v with w_v >= beta W are kept.
+//! Symbols:    beta = minimum_probability, W = total of the integer weights.
 //! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). If beta exceeds every probability,
 //!             the first id of the largest weight is kept. Four reads per row, or three if the digest has W; a
-//!             truncated row reads only the kept ids. Temporary memory: 4 bytes per 32 ids, 24 per row, and the memory
-//!             of a reduction and a scan.
+//!             truncated row reads only the kept ids. Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP

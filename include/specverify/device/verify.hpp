@@ -2,17 +2,12 @@
 //! Verifies a batch of rounds with Thrust, by the token rule or the greedy rule. One call serves all requests of an
 //! engine's step, and the rounds may have different lengths.
 //!
-//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed,
-//! because the call reads the rows itself.
-//! Symbols:    as in verify/token.hpp and verify/greedy.hpp.
-//! Method:     the call first reads all rows. Then one thread per round tests the drafts in order. If a decision
-//!             depends on Z of a row, many threads compute Z, and the round begins again.
+//! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
+//! call reads the rows itself.
 //! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq, for any
-//!             flags of nvcc. The call waits for the device. Temporary memory of the token rule: per row a digest
-//!             (device_batch_size) and 8 bytes; per round 4 bytes, and 32 bytes per 1024 ids; if rows may be truncated,
-//!             also the memory of `read_rows`. Temporary memory of the greedy rule: 40 bytes per row and a reduction.
-//!             The caller's workspace is not used.
-//! Deviates:   no log-probabilities. Rows after the first rejection are also read.
+//!             flags of nvcc. All rows are read, even after a rejection. If a decision depends on a row's normalizer,
+//!             the row is read again. The call waits for the device. Temporary memory: docs/algorithms/device.md.
+//! Deviates:   no log-probabilities. The caller's workspace is not used.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_VERIFY_HPP

@@ -3,12 +3,10 @@
 //!
 //! Use it with the method `greedy`: wrap the models of both sides with the same key. The text is then the one that the
 //! target alone would draw with this key, and a draft is accepted if both models draw the same token. The method
-//! `shared-noise` gives the same tokens, except for rounding, and is much faster, because `seeded` writes V doubles per
-//! row.
-//! Symbols:    z = logit (ln p for a row of probabilities p), T = temperature, E = time of core/noise.hpp. An entry of
-//!             the new row is z - T ln E. The largest entry after bias and mask has the id argmin E / e^(z / T).
-//! Guarantees: rows are valid until the next feed, in memory that `make` allocates. The session still applies the bias
-//!             and mask of the model's transform. Temperature and truncation do not change the largest entry.
+//! `shared-noise` is much faster, because `seeded` writes V doubles per row.
+//! Symbols:    entry = z - T ln E, with the logit z (ln p for a row of probabilities p), the temperature T, and E of
+//!             core/noise.hpp.
+//! Guarantees: rows are valid until the next feed. The session still applies the model's bias and mask.
 //! Cost:       O(V) per row; only `make` allocates.
 //! See:        docs/algorithms/coupled.md, tests/unit/host/seeded_test.cpp
 #ifndef SPECVERIFY_HOST_SEEDED_HPP

@@ -5,12 +5,10 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): two-state Markov link; CU-HLM (arXiv 2505.11788) II-B:
 //!             rate from power, distance and fading, Rayleigh and Rician; WISV (arXiv 2604.17701): packet error rate
 //!             and round trip.
-//! Symbols:    P_lh, P_hl = low_to_high, high_to_low.
-//! Guarantees: no allocation and no internal state. You can replay a link, or compare two methods on the same link,
-//!             because a step's draw depends only on (source, stream, step). The Markov link is bit-exact. A fading
-//!             link is as precise as the platform's logarithm and cosine.
-//! Deviates:   the gain of a fading link has a floor (1e-3 by default), because the mean transfer time of a Rayleigh
-//!             link is otherwise infinite. An option selects what happens below the floor.
+//! Guarantees: no allocation and no internal state, so you can replay a link, or compare two methods on the same link.
+//!             The Markov link is bit-exact. A fading link is as precise as the platform's logarithm and cosine.
+//! Deviates:   the gain of a fading link has a floor, because the mean transfer time of a Rayleigh link is otherwise
+//!             infinite.
 //! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_CHANNEL_HPP

@@ -3,9 +3,8 @@
 //! power and distance.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: rate from power, distance and path loss.
-//! Symbols:    W = bandwidth in Hz; SNR = signal-to-noise ratio, linear; P, rho, a, N0 = fields of radio_options.
-//! Guarantees: O(1), no allocation, noexcept. The checks also work under fast-math. Rates are as precise as the
-//!             platform's logarithm and power.
+//! Symbols:    W = bandwidth in Hz; SNR = signal-to-noise ratio, linear.
+//! Guarantees: O(1), no allocation, noexcept. Rates are as precise as the platform's logarithm and power.
 //! See:        docs/algorithms/channel.md, tests/unit/link/channel_state_test.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_STATE_HPP
 #define SPECVERIFY_LINK_CHANNEL_STATE_HPP

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Estimates the energy of a round in J (computing, sending and receiving), and the share that skipped uploads save.
+//! Estimates the energy of a round in J, and the share that skipped uploads save.
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590). The paper's model is not public, so this one is ours.
-//! Symbols:    E = P_slm t_slm + delta (P_tx t_up + P_rx t_down + P_llm t_llm) + E_ue. P_slm, P_tx, P_rx, P_llm =
-//!             draft, transmit, receive, verify power; t_slm, t_up, t_down, t_llm = fields of energy_times; delta =
-//!             uploaded (0 or 1); E_ue = uncertainty_energy.
-//! Guarantees: O(1), constexpr, no allocation, noexcept. The energy never falls if a time, a power or the number of
-//!             uploads grows.
+//! Method:     the energy is draft power * draft time + energy for the uncertainty, and after an upload also transmit
+//!             power * upload time + receive power * download time + verify power * verify time.
+//! Guarantees: O(1), constexpr, no allocation, noexcept. The energy never falls if a time or a power grows.
 //! Deviates:   waiting costs nothing. The default powers are ours.
 //! See:        docs/algorithms/energy.md, tests/unit/link/energy_test.cpp
 #ifndef SPECVERIFY_LINK_ENERGY_HPP

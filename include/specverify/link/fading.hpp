@@ -2,11 +2,10 @@
 //! Models a link with block fading: each round has a new random gain, which is constant during the round.
 //!
 //! Paper:      CU-HLM (arXiv 2505.11788) II-B: Rayleigh and Rician fading.
-//! Symbols:    W = bandwidth, SNR = mean_snr, g = gain, K_R = factor, R_u = W log2(1 + SNR g).
+//! Symbols:    uplink rate = W log2(1 + SNR g), with W = bandwidth, SNR = mean_snr and g = gain; K_R = factor.
 //! Guarantees: no allocation and no internal state. A step's draw depends only on (source, stream, step), and is as
 //!             precise as the platform's logarithm and cosine.
-//! Deviates:   the gain has a floor, for the reason in link/channel.hpp. An option selects what happens below the
-//!             floor.
+//! Deviates:   the gain has a floor, for the reason in link/channel.hpp.
 //! Cost:       O(1) per step.
 //! See:        docs/algorithms/channel.md, tests/unit/link/fading_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_FADING_HPP

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Estimates the duration of a round under each method's model, and the resulting throughput.
+//! Estimates the duration of a round under each method's model, and the resulting throughput. Times are in s, sizes in
+//! bits and rates in bit/s.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942):
 //!             the same without downlink; CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701)
 //!             eqs. (6), (10), (18), (19), reconstructed, and Table I.
-//! Symbols:    times in s, sizes in bits, rates in bit/s. L = draft_length; t_d = draft_time (per token), t_v =
-//!             verify_time (per round), t_rtt = round_trip; R_u, R_d, eps_u, eps_d = rates and losses of the
-//!             channel_state; B, U = uplink_bits, D = downlink_bits; t_tok, t_fix = per_token, fixed; M, O_u, FH, SH
-//!             and sizes of messages as in link/payload.hpp.
+//! Symbols:    L = draft_length; t_d, t_v = draft_time, verify_time; R_u, R_d, eps_u, eps_d, t_rtt = rates, losses and
+//!             round trip of the channel_state; B, U = uplink bits, D = downlink bits; other symbols as in
+//!             link/payload.hpp.
 //! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas need valid values.
-//! Deviates:   a packet error rate eps multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited
-//!             rate costs no time. Table I's fixed time includes the round trip, so `fitted_round_time` adds none.
+//! Deviates:   a loss eps multiplies a rate by 1 - eps, because lost packets are sent again. An unlimited rate costs no
+//!             time.
 //! See:        docs/algorithms/latency.md, tests/unit/link/latency_test.cpp (T14-T17), link/compute.hpp
 #ifndef SPECVERIFY_LINK_LATENCY_HPP
 #define SPECVERIFY_LINK_LATENCY_HPP

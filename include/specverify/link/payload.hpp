@@ -4,14 +4,13 @@
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
 //!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
-//! Symbols:    L = draft_length; V = vocab_size; l = resolution; K, k = support_size; M = mismatches; d_D =
-//!             hidden_size; b_e = element_bits; b_prob = value_bits; b_tok = ceil(log2 V); B_h = d_D b_e; C(n, k) =
-//!             binomial; O_u, O_d = uplink_overhead, downlink_overhead; FH = all hidden vectors are sent at once, SH =
-//!             only requested ones.
-//! Guarantees: O(1), no allocation, noexcept. Results are exact integers up to 2^64 - 1, if the paper's formula has
-//!             whole bits. Call `check` first, because the formulas need a valid format.
+//! Symbols:    L = draft_length; l = resolution; K = support_size; M = mismatches; C(n, k) = binomial; b_tok =
+//!             ceil(log2 V); B_h = d_D b_e, the bits of a hidden vector. FH sends all hidden vectors at once, SH only
+//!             requested ones. The comments of the fields define the others.
+//! Guarantees: O(1), no allocation, noexcept; results up to 2^64 - 1. Call `check` first, because the formulas need a
+//!             valid format.
 //! Deviates:   QS: each of the L tokens counts the bits of its distribution, and the feedback has L + 1 values. HLM and
-//!             WISV: the papers omit ids and counts that a receiver needs; `bit_accounting::wire` includes them.
+//!             WISV: the papers omit ids and counts that a receiver needs, but `bit_accounting::wire` includes them.
 //! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_PAYLOAD_HPP
 #define SPECVERIFY_LINK_PAYLOAD_HPP

@@ -4,11 +4,8 @@
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
 //!             code.
-//! Symbols:    f = accepted_probability, 64 numbers. Three ReLU branches: f 64-128-128; mean and newest of the non-zero
-//!             entries of f 2-32-32; uplink state 1-16-16. Their 176 outputs enter the layers 176-128 (ReLU)-22.
-//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. `read_dqn` accepts only
-//!             files that `write_dqn` can write. Near-tie: rounding can decide between two actions of almost equal
-//!             value.
+//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Near-tie: rounding can
+//!             decide between two actions of almost equal value.
 //! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP

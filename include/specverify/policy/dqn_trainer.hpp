@@ -4,11 +4,11 @@
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) with the settings of the authors' code; double Q-learning:
 //!             van Hasselt, Guez, Silver (arXiv 1509.06461); Adam: Kingma, Ba (arXiv 1412.6980).
 //! Symbols:    s, a, r, s' = state, action, reward and next state of a round; Q = a network's value of an action;
-//!             target = r + discount * Q_target(s', argmax_a Q_online(s', a)), or r at the end of an episode; loss =
-//!             mean over the batch of (Q_online(s, a) - target)^2.
+//!             target = r + discount * Q_target(s', argmax_a Q_online(s', a)), but r at the end of an episode. The loss
+//!             is the mean of (Q_online(s, a) - target)^2.
 //! Guarantees: the same build, seed, options and environment give the same weights, bit for bit.
-//! Deviates:   the environment computes rewards, and must charge each round at that round's link rate. This avoids
-//!             defects of the authors' code.
+//! Deviates:   the environment must charge each round at that round's link rate, which avoids a defect of the authors'
+//!             code.
 //! Cost:       O(batch * weights) per update; only `make` allocates.
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_trainer_test.cpp
 #ifndef SPECVERIFY_POLICY_DQN_TRAINER_HPP

@@ -3,9 +3,8 @@
 //!
 //! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605). The paper does not define the
 //!             baseline, so this rule is ours.
-//! Symbols:    L, l = draft length and resolution; alpha = acceptance_of(observation, l); E[tokens] = sum of alpha^k
-//!             for k = 0..L. A round takes L t_d + U/R_u + t_v + D/R_d + t_rtt. t_d = time to draft a token, t_v = time
-//!             to verify a round, U and D = bits on the uplink and downlink, R_u and R_d = rates, t_rtt = round trip.
+//! Method:     L drafts at resolution l give sum of alpha^k for k = 0..L expected tokens, where alpha =
+//!             acceptance_of(observation, l). link/latency.hpp models the round's time.
 //! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
 //! Deviates:   the window maximizes only the next round's throughput, and assumes that the measured rates continue.
 //! See:        docs/algorithms/model_window.md, tests/unit/policy/model_window_test.cpp

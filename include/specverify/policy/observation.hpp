@@ -3,8 +3,7 @@
 //!
 //! A session fills an observation from counters and from the host's measurements of the link, and stores it in the
 //! journal. An observation contains no clock and no tokens, so lost connections do not change a policy's choices.
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); the state of its adaptive policy is the drafter's
-//!             probability of the last 64 accepted tokens, and the state of the uplink.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), the state of the adaptive policy.
 //! Guarantees: trivially copyable, no allocation.
 //! Cost:       O(1).
 //! See:        docs/algorithms/window.md, tests/unit/policy/observation_test.cpp

@@ -3,9 +3,8 @@
 //!
 //! Use it before `skip.send(seen)` if you draft without a session.
 //! Paper:      arXiv 2505.11788 (U-HLM, CU-HLM), arXiv 2508.12590; see policy/skip.hpp.
-//! Symbols:    u = disagreements / samples, the token's uncertainty.
-//! Guarantees: a pure function of (row, token, attention, uniforms); no allocation; noexcept. The random numbers have
-//!             purposes 4 and 5 (disagreements) and 10, and are not drawn for a policy that needs none.
+//! Guarantees: a pure function of (row, token, attention, uniforms); no allocation; noexcept. It draws only the random
+//!             numbers that the policy needs, with purposes 4 and 5 (uncertainty) and 10.
 //! Cost:       at most O(V) per sample if the policy needs uncertainty; O(n) for an attention row of n weights;
 //!             otherwise O(1).
 //! See:        docs/algorithms/skip.md, tests/unit/policy/observe_skip_test.cpp, tests/law/skip_test.cpp

@@ -2,14 +2,12 @@
 //! Chooses how an edge sends hidden states: with the drafts, on one request per round, or on one request per mismatch.
 //! The choice depends on the link and takes effect in the next session.
 //!
-//! Paper:      WISV (arXiv 2604.17701), protocols FH and SH, testbed rule "FH if the round trip is above 10 ms". The
-//!             model-based rule and the lazy protocol are ours.
-//! Symbols:    FH = full, SH = selective; L = draft_length; M = mismatches of a round; B_h = bits of a hidden vector;
-//!             B_req = bits of a request; R_u, R_d = rates after losses; tau = round_trip; O_u = overhead bits of an
-//!             upload.
+//! Paper:      WISV (arXiv 2604.17701), protocols FH (full) and SH (selective), testbed rule "FH if the round trip is
+//!             above 10 ms". The model-based rule and the lazy protocol are ours.
+//! Symbols:    L = draft_length; M = mismatches of a round; B_h, B_req = bits of a hidden vector and of a request; R_u,
+//!             R_d = rates after losses; tau = round_trip; O_u = overhead bits of an upload.
 //! Guarantees: pure, O(1), no allocation. The choice never changes a verdict.
-//! Deviates:   because M is unknown before the round, running means per L replace E[M], P(M > 0) and the mean of
-//!             evaluated mismatches. They start at 1, 0.7 and 0.9, and the newest round has the weight 0.05.
+//! Deviates:   running means per L replace the expected values, because M is unknown before the round.
 //! See:        docs/algorithms/protocol.md, tests/unit/policy/protocol_test.cpp (T17)
 #ifndef SPECVERIFY_POLICY_PROTOCOL_HPP
 #define SPECVERIFY_POLICY_PROTOCOL_HPP

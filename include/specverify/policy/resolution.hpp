@@ -2,9 +2,7 @@
 //! Lists the actions of an adaptive window. An action is a number of drafts and a resolution.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): an action is (L, b), with b bits per distribution. The
-//!             authors' code chooses L from {12, 10, 9, ..., 1} and l from {720, 240}.
-//! Symbols:    L = draft_length, l = resolution, b = bits of a distribution, V = vocab_size; l(b) = resolution_for_bits
-//!             (codec/bit_cost.hpp), the largest l with ceil log2 C(l+V-1, V-1) <= b.
+//!             authors' code chooses L from {12, 10, 9, ..., 1} and the resolution l from {720, 240}.
 //! Guarantees: pure, no allocation.
 //! Cost:       O(actions).
 //! See:        docs/algorithms/resolution.md, tests/unit/policy/resolution_test.cpp

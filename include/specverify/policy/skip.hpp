@@ -4,12 +4,10 @@
 //!
 //! Paper:      arXiv 2505.11788 (HLM: uploads always; Rand-HLM: at random; U-HLM and CU-HLM: uncertain tokens), arXiv
 //!             2508.12590 (uncertain and important tokens).
-//! Symbols:    M = samples, u = disagreements / M, u_th = threshold. A token is uncertain if disagreements > floor(u_th
-//!             M + 1e-9), in integers.
-//! Law:        a token v is committed with probability x_v s_v + the share of v after verification. x = the drafter's
-//!             distribution; s_v = probability of skipping v. The sum is the target's distribution only for
-//!             always_send, so all other policies are `lossy`.
-//! Guarantees: pure; no allocation; noexcept. The decision never depends on the target.
+//! Symbols:    u = disagreements / M with M samples. A token is uncertain if disagreements > floor(u_th M + 1e-9), in
+//!             integers.
+//! Guarantees: pure; no allocation; noexcept. The decision never depends on the target. Only with `always_send` does
+//!             the text have the target's distribution, so all other policies are `lossy`.
 //! Cost:       O(1), or O(n) for an attention row of n weights.
 //! See:        docs/algorithms/skip.md, tests/unit/policy/skip_test.cpp, tests/law/skip_test.cpp
 #ifndef SPECVERIFY_POLICY_SKIP_HPP

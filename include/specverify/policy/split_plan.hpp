@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Predicts whether drafting on the device is faster than streaming from the cloud, and the best number of drafts.
 //!
-//! Paper:      none for the model, which uses the round time of link/latency.hpp; arXiv 2606.25091 also studies when
-//!             split decoding is faster.
-//! Symbols:    L = number of drafts; alpha = acceptance; E[tokens] = sum of alpha^k for k = 0..L. A round takes L t_d +
-//!             U/R_u + t_v + D/R_d + t_rtt. t_d = time to draft a token, t_v = time to verify a round, U and D = bits
-//!             on the uplink and downlink, R_u and R_d = rates, t_rtt = round trip. A streamed token takes max(t_v,
-//!             D/R_d), because its round trip overlaps with the next token.
+//! Paper:      none for the model; arXiv 2606.25091 also studies when split decoding is faster.
+//! Method:     L drafts with acceptance alpha give sum of alpha^k for k = 0..L expected tokens, in the round time of
+//!             link/latency.hpp. A streamed token takes the target's pass or the downlink transfer, whichever is
+//!             longer, because round trips overlap.
 //! Guarantees: pure, O(L) with L <= `most_drafts`; no allocation, noexcept.
 //! Deviates:   every draft has the same acceptance, and the cloud has no queue. If requests wait, add the wait to
 //!             `verify_time`.

@@ -3,13 +3,11 @@
 //! For a window without a budget, use `fixed_window` (policy/concepts.hpp).
 //!
 //! Paper:      the static baselines of Quantize-Sample-and-Verify (arXiv 2507.00605); the per-batch bit budget of
-//!             Conformal Sparsification (arXiv 2510.09942), L = max { L : sum of b_n <= B }.
-//! Symbols:    L = max_draft_length, l = resolution, K = support_size, B = budget, b_n = position_bits.
-//! Guarantees: pure, O(log K) per call (O(size) for drop_zero), no allocation. The decision to draft a position depends
-//!             on the position's distribution, but not on the token.
-//! Deviates:   the first position is always drafted; the paper's rule would stop forever if it costs more than B.
-//!             Instead, the support is cut to the largest K' within B. For example, at V = 50257, l = 100 and B = 5000,
-//!             this happens for 583 <= K <= 49770.
+//!             Conformal Sparsification (arXiv 2510.09942).
+//! Guarantees: pure, O(log K) per call for a support of K tokens (O(size) for drop_zero), no allocation. The decision
+//!             to draft a position depends on the position's distribution, but not on the token.
+//! Deviates:   the first position is always drafted, because the paper's rule stops forever if this position costs more
+//!             than the budget. Instead, the support is cut to the largest one within the budget.
 //! See:        docs/algorithms/window.md, tests/unit/policy/window_test.cpp, tests/law/window_test.cpp
 #ifndef SPECVERIFY_POLICY_WINDOW_HPP
 #define SPECVERIFY_POLICY_WINDOW_HPP

@@ -4,15 +4,13 @@
 //!
 //! Paper:      round protocol of Quantize-Sample-and-Verify (arXiv 2507.00605) and SQS (2510.09942); skipped tokens:
 //!             U-HLM, CU-HLM (2505.11788) and 2508.12590; hidden states on request: WISV (2604.17701).
-//! Symbols:    L = drafts in a round; T = accepted drafts.
 //! Guarantees: lost connections and restarts do not change the text, if the models return the same rows again. Messages
 //!             of one connection must arrive in order and undamaged; otherwise use delivery/. No heap allocation after
 //!             `make_edge`; noexcept.
-//! Deviates:   after a round, the sparsifier resumes from its state after min(T + 1, L) drafts. However, if a bonus
-//!             token follows and the window refused one more distribution, the sparsifier may resume from the state
-//!             after that distribution.
+//! Deviates:   after a round with T accepted drafts of L, the sparsifier resumes from its state after min(T + 1, L)
+//!             drafts (docs/session/variants.md).
 //! Cost:       O(limits of the options); only `make_edge` allocates.
-//! See:        docs/algorithms/session.md, docs/session.md, docs/session/variants.md, tests/unit/session/edge_test.cpp,
+//! See:        docs/algorithms/session.md, docs/session.md, tests/unit/session/edge_test.cpp,
 //!             tests/session/fault_test.cpp
 #ifndef SPECVERIFY_SESSION_EDGE_HPP
 #define SPECVERIFY_SESSION_EDGE_HPP

@@ -3,12 +3,10 @@
 //! of the test, and tests independence.
 //!
 //! Paper:      Pearson 1900; p-values from the incomplete gamma function, the power from the noncentral chi-square
-//!             distribution (a Poisson mixture).
+//!             distribution.
 //! Symbols:    n = number of draws; p_i, p'_i = expected and actual probability of cell i; o_i = its observed count;
 //!             X^2 = sum (o_i - n p_i)^2 / (n p_i); lambda = n sum (p'_i - p_i)^2 / p_i.
-//! Guarantees: O(cells); no allocation. The relative error of p-values is about 1e-9 for up to 10^6 cells. For example,
-//!             10^6 draws over 8 equal cells at level 1e-4 detect a shift of 0.2 % of the mass with a probability above
-//!             0.99.
+//! Guarantees: O(cells); no allocation. The relative error of p-values is about 1e-9 for up to 10^6 cells.
 //! Deviates:   cells with n p_i < min_expected become one cell. If this cell is still rare, it joins the smallest other
 //!             cell.
 //! See:        docs/algorithms/chi_square.md, tests/unit/testing/chi_square_test.cpp

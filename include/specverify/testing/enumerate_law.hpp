@@ -2,16 +2,15 @@
 //! Measures the exact distribution of the outcomes of any function that takes a source of uniform random numbers.
 //!
 //! The function runs on a scripted source. For each random number that it reads, bisection to the last bit finds the
-//! intervals of equal behaviour: the same outcome, and the same numbers read. Earlier numbers are fixed. Later numbers
-//! take several settings (all 0, all near 1, middle, scattered), because some breakpoints appear only if a later number
-//! is small. The widths of the intervals are summed exactly.
+//! intervals in which it behaves the same: the same outcome, and the same numbers read. Later numbers take several
+//! settings, because some breakpoints appear only if a later number is small. The widths of the intervals are summed
+//! exactly.
 //! Paper:      none. A test measures the library's own function, so it needs no formula for the acceptance.
 //! Symbols:    dimension = one half (two 32-bit words) of one counter, which is one random number.
-//! Guarantees: the masses sum to exactly 1 if `complete`. A behaviour between two probes of the grid, or under no
-//!             setting, can be missed. Therefore the result is compared with the function at `checks` random points.
-//!             After a difference, the search runs again with one more probe and one more setting, at most
-//!             `refinements` times, and then sets `grid_may_be_too_coarse`. O(leaves * grid * settings) calls.
-//!             Allocates; one thread.
+//! Guarantees: the masses sum to exactly 1 if `complete`. A behaviour between two probes of the grid can be missed, so
+//!             the result is compared with the function at `checks` random points. After a difference the search runs
+//!             again, at most `refinements` times and each time finer, and then sets `grid_may_be_too_coarse`. O(leaves
+//!             * grid * settings) calls. Allocates; one thread.
 //! Deviates:   the low 11 of the 64 bits of a half are constant, so integer draws with bounds below 2^10 never retry.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP

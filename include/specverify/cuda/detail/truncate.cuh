@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncates rows on a GPU, and stores the kept ids, e_v and Z with the digest of a row.
+//! Truncates rows on a GPU, and stores the kept ids, their exponentials and Z with the digest of a row.
 //!
 //! The order of entries is integer weight descending, then id ascending. The kept ids are the shortest of three
 //! prefixes: the first top_k, the entries with at least the weight for min_p, and the smallest prefix with the share
-//! top_p of the mass. The mass is W, or the mass of the first top_k. Up to max_device_selected ids come from the
-//! largest lanes of the digest, as in `select`. If there are more, four reads of the row search for the cut.
+//! top_p of the mass. Up to max_device_selected ids come from the largest lanes of the digest, as in `select`. If there
+//! are more, four reads of the row search for the cut.
 //! Reads: after the digest, a top_k up to 2048 takes at most one read, and a second for W. Other truncations take one
-//!        read, and four for each of top_k and top_p. These reads usually hit the second-level cache, if it can hold
-//!        all rows in flight.
+//!        read, and four for each of top_k and top_p.
 #ifndef SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 #define SPECVERIFY_CUDA_DETAIL_TRUNCATE_CUH
 

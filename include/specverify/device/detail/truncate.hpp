@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Truncates rows with Thrust, and stores the kept ids, e_v and Z with the digest of a row.
+//! Truncates rows with Thrust, and stores the kept ids, their exponentials and Z with the digest of a row.
 //!
 //! The order of entries is integer weight descending, then id ascending. The kept ids are the shortest of three
 //! prefixes: the first top_k, the entries with at least the weight for min_p, and the smallest prefix with the share
-//! top_p of the mass. The mass is W, or the mass of the first top_k. To find the last kept key, the function sorts
-//! keys, scans the weights and does three binary searches per row, for at most 256 rows and about 2^22 ids at a time.
+//! top_p of the mass. To find the last kept key, the function sorts keys, scans the weights and does three binary
+//! searches per row.
 #ifndef SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 #define SPECVERIFY_DEVICE_DETAIL_TRUNCATE_HPP
 
