@@ -313,9 +313,9 @@ SPECVERIFY_API specverify_status specverify_cloud_last_round(const specverify_cl
 SPECVERIFY_API specverify_status specverify_cloud_refusal(const specverify_cloud* cloud);
 SPECVERIFY_API specverify_channel specverify_cloud_reported_channel(const specverify_cloud* cloud);
 
-// Runs both sides in one process, for a trial: a started edge generates its text, and messages go through memory.
+// Runs both sides in one process, for a trial. A started edge generates its text, and messages go through memory.
 // Waiting outputs of both sides are handled first. `observer` receives the edge's outputs and may be null. Messages in
-// flight are on the C++ heap, not in memory of the sessions' allocators.
+// flight are on the C++ heap, and not in memory of the sessions' allocators.
 SPECVERIFY_API specverify_status specverify_run_pair(specverify_edge* edge, const specverify_model* drafter,
                                                      specverify_cloud* cloud, const specverify_model* target,
                                                      const specverify_observer* observer);

@@ -95,8 +95,8 @@ typedef struct specverify_transform {
 } specverify_transform;
 
 // Writes the defaults into a struct of `size` bytes, like every `..._init`. Use it in a program that cannot call inline
-// functions, and pass the size and the ABI number of the headers that the program was compiled with. Errors:
-// abi_mismatch, struct_size_wrong, null_span (`made` is null).
+// functions. Pass the size and the ABI number of the headers with which the program was compiled.
+// Errors: abi_mismatch, struct_size_wrong, null_span (`made` is null).
 SPECVERIFY_API specverify_status specverify_transform_init(specverify_transform* made, size_t size, uint32_t abi);
 static inline specverify_transform specverify_transform_defaults(void) {
   specverify_transform made;
@@ -157,8 +157,7 @@ typedef struct specverify_allocator {
 typedef struct specverify_prior specverify_prior;
 
 // Reads the file of a table for a vocabulary of `vocab_size` tokens. `memory` may be null for the C++ heap. On an error
-// *made is null and nothing is allocated. Errors: null_span, and the errors of prior_table::read
-// (codec/prior_table.hpp).
+// *made is null. Errors: null_span, and the errors of prior_table::read (codec/prior_table.hpp).
 SPECVERIFY_API specverify_status specverify_prior_create(const void* file, size_t size, uint32_t vocab_size,
                                                          const specverify_allocator* memory, specverify_prior** made);
 // Destroys a table; null: does nothing. Destroy the sessions that use the table first.
@@ -252,9 +251,9 @@ typedef struct specverify_fingerprint {
   uint64_t state[4];
 } specverify_fingerprint;
 
-// Adds the next token: its id, its bytes, and its specverify_token_class. Ids must be ascending. On an error nothing is
-// added. Errors: token_out_of_range (a negative id) and ids_not_ascending (`where` = number of tokens added before),
-// invalid_argument (`where` = the unknown class).
+// Adds the next token: its id, its bytes, and its specverify_token_class. Ids must be ascending.
+// Errors: token_out_of_range (a negative id) and ids_not_ascending (`where` = number of tokens added before),
+// invalid_argument (`where` = the unknown class). On an error nothing is added.
 SPECVERIFY_API specverify_status specverify_fingerprint_add(specverify_fingerprint* tokens, int32_t id,
                                                             const void* piece, size_t size, uint32_t token_class);
 // Writes the fingerprint of the tokens added so far.

@@ -60,9 +60,9 @@ SPECVERIFY_API specverify_status specverify_draft_law(const specverify_system* s
 // token_out_of_range, counts_do_not_sum, invalid_resolution, vocabulary_too_large.
 SPECVERIFY_API specverify_status specverify_draw(const specverify_law* law, specverify_key key, uint32_t position,
                                                  uint32_t round, int32_t* token);
-// Computes the bits that the distribution takes in the system's code, without the token. Errors: as for
-// specverify_draw; unsupported (target, greedy, shared-noise and wisv, which send no distributions); the errors of the
-// system.
+// Computes the bits that the distribution takes in the system's code, without the token.
+// Errors: as for specverify_draw; unsupported (target, greedy, shared-noise and wisv, which send no distributions);
+// errors of the system.
 SPECVERIFY_API specverify_status specverify_law_bits(const specverify_system* system, const specverify_law* law,
                                                      double* bits);
 

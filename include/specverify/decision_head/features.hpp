@@ -121,9 +121,8 @@ template <channel_description Channel>
   return c;
 }
 
-//! Returns the mean and, as scale, the population standard deviation of each feature, accumulated in double in two
-//! passes. If a feature does not vary, its scale is 1, because a scale must not be 0.
-//! Errors: size_mismatch (no vector).
+//! Returns the mean of each feature, and the population standard deviation as scale. Both are accumulated in double in
+//! two passes. If a feature does not vary, the scale is 1. Errors: size_mismatch (no vector).
 [[nodiscard]] inline result<channel_standardisation> standardisation_of(
     std::span<const channel_vector> observed) noexcept {
   if (observed.empty()) return detail::head_error(errc::size_mismatch, 0);

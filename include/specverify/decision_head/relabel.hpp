@@ -93,9 +93,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return count;
 }
 
-//! Smooths the importance by (28): writes s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided
-//! by the largest of these values. All s_j are 0 if no mismatch is important.
-//! Errors: size_mismatch (`where` = 1 important, 2 scores); the errors of check(options).
+//! Smooths the importance by (28): s_j = sum (or maximum) over m of o_m exp(-|pos_m - pos_j| / kappa), divided by the
+//! largest of these values. If no mismatch is important, all s_j are 0.
+//! Errors: size_mismatch (`where` = 1 important, 2 scores); errors of check(options).
 [[nodiscard]] inline result<std::span<double>> smooth(std::span<const std::uint32_t> positions,
                                                       std::span<const std::uint8_t> important,
                                                       const relabel_options& options,
@@ -163,9 +163,8 @@ namespace detail {
 
 }  // namespace detail
 
-//! Returns a price at which `label_by_price` labels at most `budget` mismatches, by bisection. If the scores are
-//! distinct, it labels exactly `budget` mismatches, or all important mismatches if there are fewer. Scores must be in
-//! [0, 1].
+//! Returns a price at which `label_by_price` labels at most `budget` mismatches. It labels exactly `budget` of them if
+//! there are that many important mismatches and their scores are distinct. Scores must be in [0, 1].
 [[nodiscard]] inline double price_of_budget(std::span<const double> scores, std::span<const std::uint8_t> important,
                                             std::uint32_t budget) noexcept {
   double low = -1, high = 1;
@@ -183,9 +182,9 @@ namespace detail {
   return high;
 }
 
-//! Returns lambda(c) of (31): the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. The price falls
-//! if the budget rises. For a budget of all labels (within 1e-9) the result is minus infinity, and for a budget of none
-//! it is plus infinity, because there is no root.
+//! Returns lambda(c) of (31), the root of sum o_j sigma((s_j - lambda) / T_s) = budget, by bisection. A larger budget
+//! gives a lower price. If the budget allows all labels (within 1e-9) or none, there is no root, and the result is
+//! minus or plus infinity.
 [[nodiscard]] inline double soft_price_of_budget(std::span<const double> scores,
                                                  std::span<const std::uint8_t> important, double budget,
                                                  const relabel_options& options = {}) noexcept {

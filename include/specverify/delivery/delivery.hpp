@@ -162,9 +162,8 @@ class delivery {
     counter += 1;
     return why;
   }
-  //! Handles unreadable data. A server without an incarnation sends a reset. Without timers, a server always sends a
-  //! reset, and a client requests a repetition, because the data may belong to this incarnation but be too late to be
-  //! read.
+  //! Handles unreadable data. Without an incarnation or without timers, a server sends a reset. Without timers, a
+  //! client requests the data again, because they may belong to this incarnation but be too late to be read.
   [[nodiscard]] status refuse(std::span<const std::byte> datagram, status why) noexcept {
     const bool tells = !is_open() || live_.without_timers;
     if (tells && is_client()) asks_ = is_open();
@@ -202,9 +201,9 @@ class delivery {
     }
     return count(statistics_.control, {});
   }
-  //! Answers a client's connect with the incarnation of this client: the live incarnation or the candidate. The live
-  //! incarnation stays until data match the candidate. Without a check, data match both incarnations; but then the
-  //! transport delivers nothing late, so the candidate begins at once.
+  //! Answers a client's connect with this client's incarnation, live or candidate. The live one stays until data match
+  //! the candidate. Without a check, data match both; but then the transport delivers nothing late, so the candidate
+  //! begins at once.
   void accept(incarnation asked) noexcept {
     const bool is_live = is_open() && live_.client_nonce == asked.client_nonce;
     if (!is_live && (!candidate_ || candidate_->client_nonce != asked.client_nonce)) {

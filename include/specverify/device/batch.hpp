@@ -247,9 +247,8 @@ template <class Scalar>
 
 }  // namespace device_detail
 
-//! Returns the number of bytes of device memory for the digests of a batch: 136 per 1024 ids of a row, one
-//! device_digest and 4 bytes per row, and 12 per id that a truncated row may keep; each array is rounded up to 64.
-//! Pure; O(1).
+//! Returns the bytes of device memory that the digests of a batch need: 136 per 1024 ids of a row, one device_digest
+//! and 4 bytes per row, and 12 per id that a truncated row may keep. Each array is rounded up to 64 bytes. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE constexpr std::size_t device_batch_size(const device_rows<Scalar>& rows,
                                                                         const device_transform& transform) noexcept {

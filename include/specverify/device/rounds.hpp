@@ -25,9 +25,9 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! A token and the distribution that it was drawn from. With a distribution it corresponds to `draft` and
-//! `received_draft` on the CPU, and the token must have been drawn from that distribution. Without a distribution it
-//! corresponds to a `claimed_draft`: a point mass if the count is 0, otherwise a claim.
+//! A drafted token, with or without a distribution. With a distribution, it corresponds to `draft` and `received_draft`
+//! on the CPU, and the token must have been drawn from the distribution. Without one, it corresponds to
+//! `claimed_draft`: a point mass if the count is 0, otherwise a claim.
 struct device_draft {
   token_id token = no_token;     //!< -1 ends the drafts of the round
   std::uint32_t count = 0;       //!< count of a claim

@@ -42,9 +42,9 @@ struct weights_above {
   }
 
  private:
-  //! Returns the first index of the largest weight. `at` must have that weight. Ids with nearly the same logit as the
-  //! argmax can precede it. But in a list of kept ids an id's index is at most the id, so the argmax's index is at most
-  //! `top`.
+  //! Returns the first index with the largest weight, given one such index, `at`. The result can precede the argmax,
+  //! because ids with nearly the same logit can have the same weight. In a list of kept ids, an id's index is at most
+  //! the id.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint32_t least_top(std::uint32_t at) const noexcept {
     const auto top = static_cast<std::uint32_t>(row.digest.argmax);
     for (std::uint32_t before = 0; before < at && before < top; ++before)

@@ -63,10 +63,10 @@ template <class Session, class OnOutput>
   return work;
 }
 
-//! Passes a message to the session's `receive`. Take all outputs before this call. Returns ok even if the message is
-//! unusable, because the session counts it, and even if the session fails, because the output `failed` has the reason.
-//! Errors: busy (outputs wait, or the engine works on a row for a token written ahead; deliver the message again after
-//! the next `take_outputs`).
+//! Passes a message to the session's `receive`. Take all outputs first. Returns ok even for an unusable message, which
+//! the session counts, and for a message that ends the session, because the output `failed` has the reason.
+//! Errors: busy. Outputs wait, or the engine works on a row for a token written ahead; in the second case, deliver the
+//! message again after the next `take_outputs`.
 template <host_session Session>
 [[nodiscard]] status deliver(Session& session, std::span<const std::byte> message, session_time now) {
   const status why = session.receive(message, now);
@@ -148,9 +148,10 @@ template <class Session, class Model>
 
 }  // namespace detail
 
-//! Level 1. Supplies the rows for which the model was fed, with its hidden states, attention and transforms if the
-//! model has them. For a model with `token` instead of `row`, supplies tokens. Errors: the model's `failed` (the
-//! session has failed); errors of the session's `supply_row`, `supply_rows` or `supply_tokens`.
+//! Level 1. Supplies the rows for which the model was fed, with the model's hidden states, attention and transforms, or
+//! tokens if the model has `token` instead of `row`.
+//! Errors: the model's `failed` (the session has failed); errors of the session's `supply_row`, `supply_rows` or
+//! `supply_tokens`.
 template <execution_policy Policy, host_session Session, language_model Model>
 [[nodiscard]] status supply(Policy policy, Session& session, Model& model, session_time now) {
   const row_transform base = session.transform();

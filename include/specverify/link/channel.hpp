@@ -42,9 +42,9 @@ enum class record_end : std::uint8_t { repeat = 0, hold = 1 };
 SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! `state(source, step, previous)` returns the link in round `step` (from 0). `previous` is the state of round step -
-//! 1, and must not be read at step 0.
-//! Channels: `fixed_channel`, `markov_channel`, `rayleigh_channel`, `rician_channel`, `recorded_channel`.
+//! A link. `state(source, step, previous)` must return the link's state in round `step`, from 0. `previous` is the
+//! state of the round before, and must not be read at step 0. Satisfied by: `fixed_channel`, `markov_channel`,
+//! `rayleigh_channel`, `rician_channel`, `recorded_channel`.
 template <class Model>
 concept channel_model = std::copyable<Model> &&
     requires(const Model& model, const philox& source, std::uint32_t step, const channel_state& previous) {

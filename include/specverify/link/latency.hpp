@@ -76,9 +76,9 @@ SPECVERIFY_NAMESPACE_BEGIN
                                                                      : detail::link_error(errc::invalid_duration, 1);
 }
 
-//! Returns the times with the measurement of uncertainty, which the paper counts as free (E24): `samples` softmaxes of
-//! `softmax_time` s each for every drafted token, sent or not. Energies that are computed from these times also include
-//! the measurement.
+//! Returns the times with the measurement of uncertainty: `samples` softmaxes of `softmax_time` s each for every
+//! drafted token, sent or not. The paper counts this measurement as free (E24). Energies computed from these times
+//! include it.
 [[nodiscard]] constexpr round_times with_uncertainty(const round_times& times, std::uint32_t samples,
                                                      double softmax_time) noexcept {
   return {times.draft_time + numeric::product(samples, softmax_time), times.verify_time};
@@ -195,10 +195,9 @@ SPECVERIFY_NAMESPACE_BEGIN
   return fitted_times{product / square, mean_seconds - numeric::product(product / square, mean_length)};
 }
 
-//! Returns the number of hidden vectors that SH must save per round to be as fast as FH. SH needs a second exchange, so
-//! FH is faster if SH saves fewer. The number is L - E[M] = P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d)))
-//! (R_u(1-eps_u)) / B_h. B_h = wisv_hidden_bits; `request_bits` = E[B_req | M > 0]. Returns `unlimited_rate` if vectors
-//! take no time.
+//! Returns how many hidden vectors per round SH must save to be as fast as FH. If it saves fewer, FH is faster, because
+//! SH needs a second exchange: P(M>0) (t_rtt + O_u/(R_u(1-eps_u)) + B_req/(R_d(1-eps_d))) (R_u(1-eps_u)) / B_h vectors.
+//! B_h = wisv_hidden_bits; `request_bits` = E[B_req | M > 0]. If vectors take no time, the result is `unlimited_rate`.
 [[nodiscard]] constexpr double second_exchange_break_even(const wisv_format& format, const channel_state& link,
                                                           double mismatch_probability = 1,
                                                           double request_bits = 0) noexcept {

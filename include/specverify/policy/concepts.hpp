@@ -68,9 +68,9 @@ concept window_policy = std::copyable<Policy> && requires(const Policy& policy, 
   { policy.proceed(position, next, bits) } noexcept -> std::same_as<bool>;
 };
 
-//! A window with a known range of L and l, which limits the size of a session's messages. If l can change from round to
-//! round, each draft message contains l. A window without `range` plans up to 8 drafts, at l = 100. Satisfied by: every
-//! window of the library.
+//! A window with a known range of L and l, which limits the size of a session's messages. If l can change between
+//! rounds, each draft message contains l. A session assumes up to 8 drafts at l = 100 for a window without `range`.
+//! Satisfied by: every window of the library.
 template <class Policy>
 concept ranged_window = window_policy<Policy> && requires(const Policy& policy) {
   { policy.range() } noexcept -> std::same_as<plan_range>;
@@ -105,9 +105,8 @@ struct window_progress {
   std::uint64_t bits = 0;
 };
 
-//! Returns whether the window drafts the next position and, if it does, charges and counts the position. Call it before
-//! a token is drawn from `next`, the position's distribution. The first position is always drafted (L >= 1). Sessions
-//! use this function.
+//! Returns whether the window drafts the next position. If so, charges and counts the position. Call it before you draw
+//! a token from `next`, the position's distribution. The first position is always drafted. Sessions use this function.
 template <window_policy Window>
 [[nodiscard]] constexpr bool takes_position(const Window& window, window_progress& so_far, std::uint32_t position,
                                             const law& next) noexcept {

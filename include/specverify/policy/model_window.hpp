@@ -46,9 +46,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return why.ok() ? why : status{why.code, part::policy, 5 + why.where};
 }
 
-//! Returns the modelled time of a round with this action, in seconds. If the last round used no lattice, the size of a
-//! draft is the mean over all drafts sent so far, from the bytes of the draft messages. Otherwise it follows from the
-//! model's accounting.
+//! Returns the modelled time of a round with this action, in seconds. The size of a draft follows from the model's
+//! accounting. However, if the last round used no lattice, it is the mean size of all drafts sent so far.
 [[nodiscard]] inline double modelled_round_time(const throughput_model& model, const observation& seen,
                                                 const window_action& action) noexcept {
   channel_state link = model.link;

@@ -73,9 +73,8 @@ inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before t
 //! Number that replaces the resolution in `observation::acceptance` for drafts without a lattice.
 inline constexpr std::uint32_t resolution_without_lattice = 1;
 
-//! Returns the expected acceptance of a draft of this resolution: the mean of this resolution or, if it has none, of
-//! the nearest resolution that has one (the smaller of two equally near). Without any mean it returns
-//! `acceptance_start`.
+//! Returns the expected acceptance of a draft of this resolution. This is the mean of the nearest resolution that has
+//! one (the smaller of two equally near), or `acceptance_start` if none has.
 [[nodiscard]] constexpr float acceptance_of(const observation& seen, std::uint32_t resolution) noexcept {
   float mean = acceptance_start;
   std::uint32_t nearest = ~std::uint32_t{0}, of = 0;
@@ -125,9 +124,8 @@ constexpr void record_accepted(observation& seen, float probability) noexcept {
   seen.accepted_probability[observed_probabilities - 1] = probability;
 }
 
-//! Records a round after its verdict: the observation of round r becomes the observation of round r + 1. `emitted`:
-//! number of tokens that the round committed. `resolution`: l of the distributions, or 0 if they are not lattice
-//! points.
+//! Records a round after its verdict, so that the observation describes the next round. `emitted` is the number of
+//! tokens that the round committed. `resolution` is l of the distributions, or 0 if they are not lattice points.
 constexpr void record_round(observation& seen, std::uint32_t drafted, std::uint32_t accepted, std::uint32_t emitted,
                             std::uint64_t draft_bytes, std::uint32_t resolution = 0) noexcept {
   record_acceptance(seen, resolution, drafted, accepted);

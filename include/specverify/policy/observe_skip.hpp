@@ -39,8 +39,7 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 }
 
 //! Returns the inputs of a skip policy. `attention` must be empty unless the policy needs it. `measure()` is called
-//! only if the policy needs uncertainty. The random number and the measurement use other counters than the draw of the
-//! token, so they are independent of the draw.
+//! only if the policy needs uncertainty. The random numbers are independent of the draw of the token.
 template <uniform_source Source, class Measure>
 [[nodiscard]] result<skip_observation> observation_of(std::span<const float> attention, bool needs_uncertainty,
                                                       bool needs_coin, const uniforms<Source>& random,

@@ -83,9 +83,8 @@ struct protocol_model {
     const double shortest = list + place < draft_length ? list + place : draft_length;
     return (accounting == bit_accounting::paper ? list : shortest) + format.downlink_overhead;
   }
-  //! Returns the expected seconds by which a round is longer than a round that sends only ids. FH: L B_h / R_u. SH:
-  //! E[M] B_h / R_u + P(M>0) (tau + O_u / R_u + E[B_req] / R_d). Lazy: a request, a response and a round trip for each
-  //! evaluated mismatch.
+  //! Returns the expected seconds that a round needs in addition to sending ids. FH: L B_h / R_u. SH: E[M] B_h / R_u +
+  //! P(M>0) (tau + O_u / R_u + E[B_req] / R_d). Lazy: a request, a response and a round trip per evaluated mismatch.
   [[nodiscard]] constexpr double extra_time(hidden_protocol protocol, std::uint32_t draft_length,
                                             const channel_state& link, const mismatch_means& means) const noexcept {
     const double vector = uplink_time(static_cast<double>(wisv_hidden_bits(format)), link);

@@ -84,9 +84,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return make_action_grid(paper_draft_lengths, resolutions).value();
 }
 
-//! Returns the grid of the authors' draft lengths with the largest resolutions whose distributions cost at most
-//! `fine_bits` and `coarse_bits`. If even resolution 1 costs more, the resolution is 1. The resolution never exceeds
-//! 2^16.
+//! Returns a grid of the authors' draft lengths with two resolutions: the largest whose distributions cost at most
+//! `fine_bits` and `coarse_bits`. A resolution is at least 1, even if it costs more, and at most 2^16.
 [[nodiscard]] inline action_grid bit_action_grid(std::uint64_t fine_bits, std::uint64_t coarse_bits,
                                                  std::uint32_t vocab_size) noexcept {
   const auto of_bits = [vocab_size](std::uint64_t bits) {

@@ -39,8 +39,8 @@ SPECVERIFY_TYPES_END
 SPECVERIFY_NAMESPACE_BEGIN
 
 //! Returns the bits of one drafted position with a support of `support_size` tokens, from 1 to vocab_size. For
-//! drop_zero, `support_size` is K+, the number of positive counts. With `at_most` (threshold, drop_zero) it returns the
-//! cost of the most expensive distribution of that many tokens or fewer.
+//! drop_zero, `support_size` is the number of positive counts. With `at_most` (threshold, drop_zero), returns the
+//! largest cost of a distribution with that many tokens or fewer.
 [[nodiscard]] inline double position_bits(position_accounting accounting, std::uint32_t vocab_size,
                                           std::uint32_t support_size, std::uint32_t resolution,
                                           bool at_most = false) noexcept {
@@ -96,10 +96,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! A window that drafts while the round's bits are within a budget.
 //!
-//! `charge` returns a cost in units of 2^-10 bit, rounded up, because the papers' bits are real numbers. The cost
-//! depends on the support: on K after the clamp for top_k, on the number of listed tokens for threshold, and on the
-//! number of positive counts for drop_zero; for dense it is fixed. Threshold needs distributions that list zero counts
-//! (law_format::sparse_paper).
+//! `charge` counts in units of 2^-10 bit, rounded up, because the papers' bits are real numbers. For dense the cost is
+//! fixed. Otherwise it depends on K after the clamp (top_k), the number of listed tokens (threshold), or the number of
+//! positive counts (drop_zero). Threshold needs distributions that list zero counts (law_format::sparse_paper).
 struct bit_budget_window {
   std::uint32_t max_draft_length = 4;  //!< L without the budget
   std::uint32_t resolution = 100;      //!< l
@@ -124,9 +123,8 @@ struct bit_budget_window {
     return {max_draft_length, resolution, clamp().support_size};
   }
 
-  //! Returns the limit of a distribution over `kept` tokens, a number that the sparsifier chose (C-SQS). top_k charges
-  //! K, so its limit is K after the clamp. `allow_dense` has no effect here, because a threshold cannot send all V
-  //! instead.
+  //! Returns the limit of a distribution over `kept` tokens, a number that the sparsifier chose. top_k charges K, so
+  //! the limit is K after the clamp. `allow_dense` has no effect, because a threshold cannot send all V tokens instead.
   [[nodiscard]] budget_clamp clamp(std::uint32_t kept) const noexcept {
     if (accounting == position_accounting::dense) return {kept, false, false};
     if (accounting == position_accounting::top_k) {

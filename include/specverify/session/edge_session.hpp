@@ -56,9 +56,9 @@ class edge_session : public detail::endpoint {
  public:
   // Inputs.
 
-  //! Begins a new session; the prompt must have 1 token or more. Errors: unexpected_message (not idle), prompt_empty
-  //! (at_prompt), prompt_too_long (max_text_length tokens or more; `where` = tokens of the prompt), token_out_of_range
-  //! (`where` = position).
+  //! Begins a new session with a prompt of 1 token or more.
+  //! Errors: unexpected_message (not idle), prompt_empty (at_prompt), prompt_too_long (`where` = tokens of the prompt,
+  //! max_text_length or more), token_out_of_range (`where` = position).
   [[nodiscard]] status start(std::span<const token_id> prompt, session_time now) noexcept;
   //! Continues from a journal, and sends a journaled draft of the open round again. The host must truncate the file to
   //! the returned length before it appends. O(bytes of the journal).
@@ -86,9 +86,9 @@ class edge_session : public detail::endpoint {
                                   session_time now) noexcept {
     return supply_row(policy, row, transform, {}, now);
   }
-  //! Takes a row together with hidden state and attention. Additional errors, after which the session has failed:
-  //! hidden_state_missing, size_mismatch (`where` = numbers of the hidden state), value_not_finite, field_out_of_range;
-  //! attention_missing, invalid_attention.
+  //! Takes a row together with hidden state and attention. Further errors, which end the session: hidden_state_missing,
+  //! size_mismatch (`where` = numbers of the hidden state), value_not_finite, field_out_of_range; attention_missing,
+  //! invalid_attention.
   template <execution_policy Policy, class Scalar>
   [[nodiscard]] status supply_row(Policy policy, row_view<Scalar> row, const row_transform& transform,
                                   const row_extras& extras, session_time now) noexcept {

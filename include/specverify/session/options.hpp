@@ -162,8 +162,8 @@ struct cloud_options {
   //! kind that the edge asks for. A restored session keeps the kind in its journal
   noise_kind noise = noise_kind::none;
   //! tables with which edges may code ids, each of V ids. The pointers are copied, but the tables must outlive the
-  //! session. If an edge's hello names another table, or a coded draft could exceed max_message_bytes, the edge sends
-  //! plain ids
+  //! session. An edge sends plain ids if its hello names another table, or if a coded draft could exceed
+  //! max_message_bytes
   std::span<const prior_table* const> priors{};
 
   // `where` of the errors of `make_cloud` and `restore`, and of beyond_limit for a hello

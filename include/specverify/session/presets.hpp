@@ -94,9 +94,8 @@ template <class Sparsifier, class Skip, class Window>
   return format_of(made.value(), system.sparsifier, system.window);
 }
 
-//! Makes a cloud whose buffers have room for the preset's messages. If a limit in the options is larger (for example,
-//! because of padding), the larger limit is used. The function bodies are in session/cloud.hpp, which the caller must
-//! include. Errors: as for `make_cloud`.
+//! Makes a cloud whose buffers have room for the preset's messages, or for larger limits in the options. The caller
+//! must include session/cloud.hpp, which has the function bodies. Errors: as for `make_cloud`.
 template <class Sparsifier, class Skip, class Window>
 [[nodiscard]] result<cloud_session> make_cloud(const cloud_options& options,
                                                const preset<Sparsifier, Skip, Window>& system) {

@@ -186,9 +186,8 @@ namespace detail {
 [[nodiscard]] constexpr double acceptance_per_drafted(const session_statistics& s) noexcept {
   return detail::ratio(s.accepted, s.drafted);
 }
-//! Returns the sum of the scores of accepted mismatches; a verdict accepts only mismatches with a score below the
-//! threshold. If scores are calibrated, this sum is the expected number of changes of meaning in the text. Counted by
-//! the cloud. COR-11.
+//! Returns the sum of the scores of accepted mismatches. If scores are calibrated, this is the expected number of
+//! changes of meaning in the text. Counted by the cloud. COR-11.
 [[nodiscard]] constexpr double spent_score(const session_statistics& s) noexcept {
   return static_cast<double>(s.accepted_scores) / 4294967296.0;
 }

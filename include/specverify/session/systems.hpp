@@ -36,8 +36,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] result<system_info> find_system(std::string_view name) noexcept;
 
 //! Returns the shape of a method for a vocabulary of V tokens. Errors: unknown_system; unknown_setting and
-//! setting_out_of_range (`where` = index in `settings`); setting_missing (`where` = index in the method's own list of
-//! settings).
+//! setting_out_of_range (`where` = index in `settings`); setting_missing (`where` = index in the method's own list).
 [[nodiscard]] result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
                                             std::uint32_t vocab_size) noexcept;
 

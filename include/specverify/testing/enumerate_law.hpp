@@ -98,9 +98,9 @@ struct enumerated_law : enumeration_record {
   }
 };
 
-//! Returns the distribution of `function(source)` over uniform sources. Apart from the random numbers, `function` must
-//! be pure. The result must have operator<, as a token, a vector of tokens and a tuple do. The head of this file
-//! describes the cases that the search can miss, and how they are reported.
+//! Returns the distribution of `function(source)` over uniform sources. Except for the random numbers, `function` must
+//! be pure. The result must have operator<, for example a token, a vector of tokens or a tuple. The head of this file
+//! describes the cases that the search can miss.
 template <class Function>
 [[nodiscard]] auto enumerate_law(Function&& function, enumerate_law_options options = {}) {
   using outcome = std::decay_t<std::invoke_result_t<Function&, const scripted_source&>>;

@@ -28,9 +28,9 @@ enum class script_fill : std::uint8_t {
   scattered_first  //!< half 0 is a hash, half 1 is zero
 };
 
-//! Random numbers by counter. Each half has a k in [0, 2^53): the decision uniform is k 2^-53, and the 64 bits are k
-//! 2^11 + 2^10. An integer draw with a bound below 2^10 never retries, because the low 11 bits are in the middle of the
-//! range.
+//! Random numbers by counter. Each half of a counter has an integer k in [0, 2^53). The decision uniform is k 2^-53,
+//! and the 64 bits are k 2^11 + 2^10. Because the low 11 bits are in the middle of their range, an integer draw with a
+//! bound below 2^10 never retries.
 class uniform_script {
  public:
   explicit uniform_script(script_fill fill = script_fill::zero) : fill_(fill) {}

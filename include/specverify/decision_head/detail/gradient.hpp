@@ -48,10 +48,9 @@ struct mlp_buffers {
   column<Scalar> slope{};
 };
 
-//! Returns the mean over the batch of weight_i * (ln(1 + e^g_i) - t_i g_i), where g_i = logit and t_i = label of sample
-//! i, and weight_i = positive_weight if t_i = 1, otherwise 1. `inputs` has one sample per column; `mask` (w x batch, or
-//! empty) multiplies the hidden layer. If `gradient` is not null, the function also writes the gradient. The logits
-//! remain in `use`.
+//! Returns the mean loss over the batch, and writes the gradient unless `gradient` is null. The loss of a sample with
+//! logit g and label t is weight * (ln(1 + e^g) - t g), where weight is positive_weight if t = 1, otherwise 1. `inputs`
+//! has one sample per column. `mask` (w x batch, or empty) multiplies the hidden layer. The logits remain in `use`.
 template <class Scalar>
 [[nodiscard]] Scalar mlp_loss(const mlp_parameters<Scalar>& at, const matrix<Scalar>& inputs,
                               const column<Scalar>& labels, Scalar positive_weight, const matrix<Scalar>& mask,

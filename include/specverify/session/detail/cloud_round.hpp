@@ -35,9 +35,9 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
   return {};
 }
 
-//! Feeds the tokens that the engine has not seen (text, skipped tokens and drafts), and requests the rows from the last
-//! committed token on. Drafts beyond the budget are not fed, because they have no effect; therefore the engine's
-//! context needs room only for the prompt and the budget. If there is no bonus token, the last draft is not fed either.
+//! Feeds the tokens that the engine has not seen, and requests the rows from the last committed token on. Drafts beyond
+//! the budget are not fed, because they have no effect, so the engine's context needs room only for the prompt and the
+//! budget. Without a bonus token, the last draft is not fed either.
 SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
   const std::uint32_t drafted = drafts_.size;
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});

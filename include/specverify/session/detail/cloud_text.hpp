@@ -52,9 +52,9 @@ SPECVERIFY_BODY status cloud_session::on_text(std::span<const std::byte> message
   return knows_end_alone() ? tell_end() : status{};
 }
 
-//! Handles the edge's `stop`, which contains the length and hash of the edge's whole text; the response repeats both.
-//! If the edge ended during a stream, this side may have more text. If the edge's host ended the text, the session ends
-//! here in any state: the engine may finish its work, but the rows are dropped.
+//! Handles the edge's `stop`, which contains the length and hash of the edge's whole text. The response repeats both.
+//! After a stream, this side may have more text. If the edge's host ended the text, the session ends in any state, and
+//! rows that arrive later are dropped.
 SPECVERIFY_BODY status cloud_session::on_stop(std::span<const std::byte> message) noexcept {
   const result<stop_message> read = decode_stop(message);
   if (!read) return fail(read.error());

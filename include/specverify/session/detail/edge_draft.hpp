@@ -80,9 +80,9 @@ SPECVERIFY_BODY bool edge_session::takes(std::uint32_t position, const law& next
   return taken;
 }
 
-//! Draws the next token of the draft. Returns no_token if the window ends before this position; only the distribution
-//! at this position may influence that decision. If the edge commits the first token on its own (`keep`), the token is
-//! not sent as a draft.
+//! Draws the next token of the draft. Returns no_token if the window ends before this position; the window may look
+//! only at the distribution there. If `keep` is set, the edge commits the token on its own and does not send it as a
+//! draft.
 SPECVERIFY_BODY result<detail::drawn_draft> edge_session::draw_draft(detail::any_row& row,
                                                                      const row_extras& extras) noexcept {
   const std::uint32_t drafted = drafts_.size;
@@ -209,9 +209,9 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
   ahead_.deadline.reset();
 }
 
-//! Schedules the next token to write ahead, if one is allowed. The schedule is a deadline, so that the host can check
-//! the transport between two tokens. With shared noise, the edge first waits for a hello of the cloud, because only
-//! this hello contains the kind and key of the noise.
+//! Schedules the next token to write ahead, if one is allowed. The schedule is a deadline, so the host can check the
+//! transport between two tokens. With shared noise, the edge first waits for a hello, because only the cloud's hello
+//! contains the kind and key of the noise.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::plan_ahead() noexcept {
   const std::uint32_t position = ahead();
   const bool may = link_.lost && options_.on_link_loss == link_loss::continue_local && !is_stream() &&

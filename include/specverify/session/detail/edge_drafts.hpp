@@ -40,8 +40,8 @@ constexpr void journal_fields(Field& field, Kept& kept) noexcept requires std::i
 }
 
 //! The record of a complete draft: {kept_draft, tokens, body of the message, sparsifier states before each draft and
-//! after the last draft, probabilities, hidden states}. The body does not depend on the connection; padding and a check
-//! turn the body into a message.
+//! after the last, probabilities, hidden states}. The body does not depend on the connection; padding and a check turn
+//! it into a message.
 class draft_record {
  public:
   kept_draft head{};
@@ -141,9 +141,9 @@ class draft_record {
   std::size_t hidden_bytes_ = 0;
 };
 
-//! The drafts of the round as they will be sent: with the distributions they were drawn from, with claimed
-//! distributions and probabilities (draw_from_row), or only as ids. Both kinds of distributions are encoded in the same
-//! way, so one block holds either kind.
+//! The drafts of the round as the edge sends them: with distributions, or only as ids. With draw_from_row, a token was
+//! not drawn from the distribution, so its probability is sent, too. One block holds either kind of distribution,
+//! because both have the same code.
 class edge_drafts {
  public:
   //! Errors: invalid_argument (max_draft_length is 0).

@@ -59,9 +59,8 @@ SPECVERIFY_BODY status edge_session::take_draft(token_id token, std::span<const 
   return want_next_row();
 }
 
-//! Closes and sends the draft. If drafts are journaled and the record has room, the draft is journaled before it is
-//! sent, so a restarted edge sends the same draft again. Without a connection, the draft is sent after the next
-//! handshake.
+//! Closes and sends the draft. If drafts are journaled and the record has room, the journal receives the draft first,
+//! so a restarted edge sends the same draft again. Without a connection, the draft is sent after the next handshake.
 SPECVERIFY_BODY status edge_session::close_block() noexcept {
   drafts_.close();
   body_ = 0;

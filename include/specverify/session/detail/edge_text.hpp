@@ -29,9 +29,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   static_cast<void>(in_step());
 }
 
-//! Prepares to receive text. Incoming text overwrites the drafts and the tokens shown after them, so these tokens are
-//! kept elsewhere until the text is complete. An incomplete draft was never sent, so the text cannot contain a verdict
-//! on it.
+//! Prepares to receive text. The text overwrites the drafts and the tokens shown after them, so these tokens are kept
+//! elsewhere until the text is complete. An incomplete draft was never sent, so the text contains no verdict on it.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::begin_fetch(const hello_message& theirs) noexcept {
   if (drafts_.open) discard_draft();
   fetched_ = {theirs.length, theirs.round, theirs.prefix_hash, last_verdict(theirs), place_.agreed, place_.hash};

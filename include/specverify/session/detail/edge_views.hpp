@@ -67,9 +67,9 @@ struct link_view {
 };
 
 //! The learned states of a sparsifier, as bytes: after the committed text, along the open round, and along the tokens
-//! written ahead. A round has a state before each draft, a state after the last draft, and one more state if the window
-//! refused a further distribution. If the window needs the probabilities of the drafts in the rows, this class keeps
-//! these probabilities, too.
+//! written ahead. A round has a state before each draft and one after the last draft. If the window refused a further
+//! distribution, there is one more. If the window needs the drafts' probabilities in the rows, this class also keeps
+//! them.
 class sparsifier_states {
  public:
   //! Whether the window refused a distribution after the last draft. If a bonus token follows, the sparsifier learns

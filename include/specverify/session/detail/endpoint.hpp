@@ -59,10 +59,9 @@ class journal_buffer {
     length_ = length;
     file_ = file;
   }
-  //! Writes a record with the ids of `text` from `first` on, or from the end of the journal if it ends earlier, so that
-  //! no token is missing. A record without a snapshot holds an open draft. If the journal is too long, the record
-  //! replaces the journal. So a journal has at most the text and the snapshot twice, plus `compaction_slack` bytes,
-  //! plus one record.
+  //! Writes a record with the ids of `text` from `first` on, or from the end of the journal if that is earlier. A
+  //! record without a snapshot holds an open draft. If the journal is too long, the record replaces it. So a journal
+  //! holds at most the text and the snapshot twice, `compaction_slack` bytes, and one record.
   [[nodiscard]] session_output write(std::uint32_t first, std::span<const token_id> text,
                                      std::span<const std::byte> snapshot, std::span<const std::byte> draft) noexcept {
     const bool replaces =
@@ -112,10 +111,10 @@ class endpoint {
   //! true, checks have 8 bits instead of 16 from the next handshake on, unless the options choose a different number.
   void set_ordered_and_whole(bool is) noexcept { ordered_and_whole_ = is; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
-  //! Returns the reason why one side refused the session, as it was sent: code, part and `where`, for `to_string`; ok
-  //! if neither side refused. In an edge, the reason is the cloud's refusal; the edge has then failed with
-  //! refused_by_peer, unknown_session or unverified_text. In a cloud, the reason is that of a refused hello, the error
-  //! with which the cloud failed, or the error that a failed edge reported.
+  //! Returns the reason why one side refused the session, or ok if neither did: code, part and `where`, as they were
+  //! sent. In an edge, this is the cloud's refusal, after which the edge has failed with refused_by_peer,
+  //! unknown_session or unverified_text. In a cloud, it is the reason for a refused hello, the cloud's own error, or
+  //! the error of a failed edge.
   [[nodiscard]] status refusal() const noexcept { return refusal_; }
 
  protected:

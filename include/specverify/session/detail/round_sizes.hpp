@@ -66,8 +66,8 @@ constexpr void count_with_sizes(Window& window, law_format format, std::uint32_t
 }
 
 //! Returns the format of the messages of an edge with these parts. The window must already have V and K
-//! (`count_with_sizes`). `Chosen`: edge_options or a preset, which choose the kind of distribution, the attachments and
-//! the padding.
+//! (`count_with_sizes`). `Chosen` is edge_options or a preset, and chooses the kind of distribution, the attachments
+//! and the padding.
 template <class Chosen, class Sparsifier, class Window>
 [[nodiscard]] constexpr wire_format format_with(const Chosen& chosen, std::uint32_t vocab_size,
                                                 const Sparsifier& sparsifier, const Window& window) noexcept {

@@ -17,8 +17,8 @@ namespace detail {
 
 [[nodiscard]] constexpr bool carries_claims(law_format format) noexcept { return !carries_laws(format); }
 //! Returns the strongest guarantee of drafts in this format under this rule. Formats with distributions need an honest
-//! drafter. The text is lossy with a scorer, with skipped tokens, or if tokens are not drawn from the distribution that
-//! a rejection subtracts.
+//! drafter. The text is lossy if there is a scorer, if tokens are skipped, or if tokens are not drawn from the
+//! distribution that is sent.
 [[nodiscard]] constexpr guarantee strength_of(const wire_format& format, wire_rule rule) noexcept {
   const attachment_format& attachments = format.attachments;
   if (rule == wire_rule::semantic || attachments.max_skipped > 0 || attachments.drafted_probability)

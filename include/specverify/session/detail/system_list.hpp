@@ -12,8 +12,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-// Each method is a struct. `settings` calls a visitor with each setting and the range of its values. The value of the
-// member is the default; if the default is below the range, the setting is required. `make` returns the preset. If the
+// Each method is a struct. `settings` calls a visitor with each setting and the range of its values. A member's value
+// is the setting's default; a default below the range makes the setting required. `make` returns the preset. If the
 // types of the parts depend on the settings, `make` takes a function `use` and returns use(preset).
 
 inline constexpr double most_kept_tokens = max_vocab_size, finest_lattice = max_lattice_resolution,

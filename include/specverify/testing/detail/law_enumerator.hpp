@@ -20,9 +20,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! The state of one enumeration. Call `enumerate_law` instead of this class. The class is a template only because the
-//! types of the arguments, `enumeration_record` and `enumerate_law_options`, are defined in enumerate_law.hpp, which
-//! includes this header.
+//! The state of one enumeration. Call `enumerate_law` instead of this class. It is a template only because
+//! `enumeration_record` and `enumerate_law_options` are defined in enumerate_law.hpp, which includes this header.
 template <class Record, class Options>
 class law_enumerator {
  public:
