@@ -47,9 +47,9 @@ __global__ void __launch_bounds__(test_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Enqueues one accept test per row, on digests from `read_rows`. Errors of the call: the errors of `read_rows`;
-//! null_span (drafted, keys, positions, rounds or out). Errors of a row: the digest's error, token_out_of_range,
-//! invalid_resolution (0, or below count).
+//! Enqueues one accept test per row, on digests from `read_rows`.
+//! Errors of the call: as for `read_rows`; null_span (drafted, keys, positions, rounds or out).
+//! Errors of a row: the digest's error, token_out_of_range, invalid_resolution (0, or below count).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status accept(exec::cuda how, const device_batch<Scalar>& batch,
                                               const drafted_token* drafted, const device_stream<Key>& random,

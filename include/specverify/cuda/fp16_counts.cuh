@@ -113,9 +113,9 @@ __global__ void __launch_bounds__(row_threads, 2) counts_kernel(device_batch<Sca
 
 }  // namespace cuda_detail
 
-//! Enqueues the fp16 distributions of all rows, from the digests of `read_rows`. Errors of the call: as for
-//! `read_rows`; null_span; output_too_small (pitch 0; `where` = 1). Errors of a row: the digest's error;
-//! support_too_large (`where` = ids needed), empty_support.
+//! Enqueues the fp16 distributions of all rows, from the digests of `read_rows`.
+//! Errors of the call: as for `read_rows`; null_span; output_too_small (pitch 0; `where` = 1).
+//! Errors of a row: the digest's error; support_too_large (`where` = ids needed), empty_support.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status fp16_counts(exec::cuda how, const device_batch<Scalar>& batch,
                                                    const device_laws& out) noexcept {

@@ -114,9 +114,8 @@ template <class Scalar>
   return no_token;
 }
 
-//! Makes trials from the counter `first` on until one is accepted. The first accepted trial counts, as in serial order.
-//! Returns the number of trials up to the accepted one, or `cap` if none is accepted. Every thread gets the number and
-//! the token.
+//! Makes trials from the counter `first` on until one is accepted, as in serial order. Returns the number of trials
+//! made, or `cap` if none is accepted. Every thread gets the number and the token.
 template <class Scalar, class Key>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t draw_in_trials(const drawn_row<Scalar>& row,
                                                                       const device_stream<Key>& random,

@@ -68,9 +68,9 @@ struct selection {
   bool dropped;
 };
 
-//! Returns the threshold before any block is read. If more than `k` lanes have a positive weight, the threshold is the
-//! (k + 1)-th largest key of the lanes, so at least one entry is dropped. Otherwise it is the least key of a positive
-//! weight. The (k + 1)-th key is found approximately, so the threshold can be slightly below it.
+//! Returns the threshold before any block is read. If more than `k` lanes have a positive weight, it is about the (k +
+//! 1)-th largest key of the lanes, but not above it, so at least one entry is dropped. Otherwise it is the least key of
+//! a positive weight.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ selection first_bar(const selected_row<Scalar>& row, std::uint32_t k,
                                                              select_room& room) noexcept {
@@ -95,9 +95,8 @@ template <class Scalar>
   return {k, 0, room.cut.high, room.cut.high, true};
 }
 
-//! Cuts a list to the wanted entries and at most `slack` more, and raises the threshold, because a later id must have a
-//! larger weight than the last entry. If only the wanted number of entries is left, they are the first of the total
-//! order.
+//! Cuts a list to the wanted entries and at most `slack` more. Also raises the threshold, because a later id must have
+//! a larger weight than the last entry. A list without extra entries has the first entries of the total order.
 __device__ __forceinline__ void cut_list(const kernel::integer_weight& weight, int slack, selection& self,
                                          select_room& room) noexcept {
   const entry_list& list = room.list;

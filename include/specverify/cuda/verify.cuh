@@ -386,9 +386,9 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 
 }  // namespace cuda_detail
 
-//! Returns the workspace size in bytes with which `verify_batch` is fastest on this GPU: if there are few rounds,
-//! memory for one digest per row. A smaller workspace of at least verify_memory_size(rounds) bytes also works: one
-//! block per round then reads the rows, and verdicts are the same. Pure; O(1).
+//! Returns the workspace size in bytes with which `verify_batch` is fastest on this GPU. Few rounds get memory for one
+//! digest per row. A smaller workspace of at least verify_memory_size(rounds) bytes gives the same verdicts, but one
+//! block per round then reads the rows. Pure; O(1).
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE std::size_t verify_memory_size(exec::cuda how,
                                                                const device_rounds<Scalar>& rounds) noexcept {

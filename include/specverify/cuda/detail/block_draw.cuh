@@ -206,8 +206,8 @@ template <class Scalar, bool Cuts>
 }
 
 //! Draws a token by trials, one per warp and several at once. The first accepted trial counts, as in serial order.
-//! Draws from p make one trial at a time, because the first one is usually accepted. Returns whether a trial is
-//! accepted; every thread gets the result.
+//! Draws from p make one trial at a time, because the first one is usually accepted. Every thread gets whether a trial
+//! is accepted.
 template <class Scalar, bool Cuts, class Key>
 [[nodiscard]] __device__ __forceinline__ bool draw_by_trials(tested_row<Scalar, Cuts>& row, const subtracted_law& taken,
                                                              const draw_place<Key>& random,

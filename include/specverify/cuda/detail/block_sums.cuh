@@ -129,8 +129,8 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return skipped;
 }
 
-//! Returns the id of a term at which the running sum exceeds `target` by more than the slack, not_proven if a sum
-//! before it is closer to `target` than the slack, or no_id if all sums are smaller. Runs on the first thread, on
+//! Returns the id of the term at which the running sum exceeds `target` by more than the slack, or no_id if no sum
+//! does. If an earlier sum is closer to `target` than the slack, returns not_proven. Runs on the first thread, on
 //! room.entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t scan_term(double& sum, double target, double slack,
                                                                  std::uint32_t first, std::uint32_t count,
@@ -144,9 +144,8 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return no_id;
 }
 
-//! Returns the id at which the running sum exceeds `target`, if the sum exceeds it by more than the slack; this id
-//! equals the id that `walk_row` returns. Otherwise returns no_token. Uses the staged terms of `sum_of_row`. Every
-//! thread gets the result.
+//! Returns the id at which the running sum exceeds `target`, if it does so by more than the slack, otherwise no_token.
+//! The id equals the result of `walk_row`. Uses the staged terms of `sum_of_row`. Every thread gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id find_in_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                               double target, double slack, block_room& room) noexcept {
@@ -178,7 +177,7 @@ template <class Scalar>
   return no_token;
 }
 
-//! Sums `size` weights, weight_at(i), serially until the sum exceeds `target`, and returns that index. If it never
+//! Sums `size` weights, weight_at(i), serially and returns the index at which the sum exceeds `target`. If it never
 //! does, returns the last index of positive weight, or no_id if there is none. `sum` is correct only in the first
 //! thread.
 template <class WeightAt>

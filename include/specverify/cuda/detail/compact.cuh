@@ -132,9 +132,9 @@ __device__ __forceinline__ void write_run(const run_values& mine, std::uint32_t 
   }
 }
 
-//! Calls write(place, index, value) for each kept entry, where `place` counts the kept entries with smaller indexes.
-//! `values(index)` must return the values of a run. One read. Every thread gets the number of kept entries. `per_warp`:
-//! two rows of most_warps words of shared memory, used in turn; they may be reused after a barrier.
+//! Calls write(place, index, value) for each kept entry. `place` is the number of kept entries with smaller indexes.
+//! `values(index)` must return the values of a run. One read. Every thread gets the number of kept entries. `per_warp`
+//! is two rows of most_warps words of shared memory, which may be reused after a barrier.
 template <class Values, class Write>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t compact(std::uint32_t size, entry_cut cut, Values& values,
                                                                Write& write,

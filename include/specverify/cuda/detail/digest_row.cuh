@@ -137,9 +137,9 @@ template <std::uint32_t InFlight, class Scalar>
   return mine;
 }
 
-//! Reads one block of 1024 ids: lane sums and maxima, and, on the first of the block's four threads, the block sum. All
-//! lanes of a warp must call it together; lanes without a block pass `exists` = false. `best`: the largest value of a
-//! thread's lanes and the first block that has it, or NaN if there is one.
+//! Reads one block of 1024 ids: lane sums and maxima, and the block sum on the first of the block's four threads. All
+//! lanes of a warp must call it together; lanes without a block pass `exists` = false. `best` is the largest value of a
+//! thread's lanes with the first block that has it, or NaN if there is one.
 template <std::uint32_t InFlight, class Scalar>
 __device__ __forceinline__ void digest_block(const digest_thread<Scalar>& self, std::uint32_t block, bool exists,
                                              std::uint32_t pass, const kernel::envelope<float>& weight,
@@ -225,9 +225,9 @@ template <std::uint32_t InFlight, class Scalar>
   return digest;
 }
 
-//! Returns the least id with a row's largest logit. `block` must have this logit and the first block that contains it;
-//! the lanes of the block that have the logit are read again. Every thread gets the id. The first thread also gets the
-//! stored logit, because `block` can have a zero of the other sign.
+//! Returns the least id with a row's largest logit. `block` must have this logit and the first block that contains it.
+//! Every thread gets the id. The first thread also gets the stored logit, because `block` can have a zero of the other
+//! sign.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ best_entry find_in_block(const kernel::row_source<Scalar>& row,
                                                                   const digest_place& place, const best_entry& block,

@@ -76,9 +76,9 @@ struct split_part {
   return ended == parts;
 }
 
-//! Reads a part of a row, and closes the row if all other parts are done. If the maximum is too high above the
-//! reference, the last thread block to finish reads the whole row. `digest` is correct only in thread 0. Returns
-//! whether the row is closed.
+//! Reads a part of a row. If all other parts are done, also closes the row. If the maximum is too high above the
+//! reference, the last thread block to finish reads the whole row. Returns whether the row is closed. `digest` is
+//! correct only in thread 0.
 template <std::uint32_t InFlight, class Scalar>
 [[nodiscard]] __device__ __forceinline__ bool digest_part(digest_thread<Scalar>& self,
                                                           const device_transform& transform, const split_part& part,

@@ -20,8 +20,8 @@ inline constexpr std::uint32_t per_block = kernel::lane_count / per_load;
 inline constexpr std::uint32_t most_row_threads = 1024;  // maximum for a kernel that reads a row in runs of four ids
 
 //! Returns the number of threads per block for such a kernel, which has one thread block per row. The maximum is `most`
-//! if each multiprocessor has at most one row to read. If it has several rows, the maximum is a quarter of
-//! most_row_threads, because small thread blocks wait at different times.
+//! if each multiprocessor reads at most one row. Otherwise it is a quarter of most_row_threads, because small thread
+//! blocks wait at different times.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_rows(const cuda_tuning& tuning, std::uint32_t size,
                                                                std::uint32_t rows,
                                                                std::uint32_t most = most_row_threads) noexcept {
@@ -146,7 +146,6 @@ __device__ __forceinline__ void load_wide(const kernel::row_source<Scalar>& row,
 
 //! Loads the logits of four ids at each of id, id + stride, ..., which must be multiples of 4. All loads are in flight
 //! before the code waits for one, because there is no branch between them. Ids after the end of the row get -infinity.
-//! `bias` as in add_biases.
 template <std::uint32_t Loads, class Scalar>
 [[nodiscard]] __device__ __forceinline__ logit_group<Loads> load_group(const kernel::row_source<Scalar>& row,
                                                                        bool aligned, std::uint32_t id,

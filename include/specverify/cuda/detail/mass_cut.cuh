@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Cuts the total order (integer weight descending, id ascending) at a number of entries or at a mass, with one thread
-//! block: a radix search over the bytes of weights.
+//! Cuts the total order (integer weight descending, id ascending) at a number of entries or at a mass. One thread block
+//! searches the bytes of the weights, as in a radix sort.
 #ifndef SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
 #define SPECVERIFY_CUDA_DETAIL_MASS_CUT_CUH
 
@@ -118,10 +118,10 @@ __device__ __forceinline__ void count_bytes(const Weights& weights, int shift, s
   __syncthreads();
 }
 
-//! Returns the smallest prefix of entries that has `target` entries or that mass. If `share` is above 0, the target is
-//! this share of the mass, up to `roundings` (row/detail/share.hpp). If all positive entries do not reach the target,
-//! it returns all of them. weights.for_each(least, add) must call add(w) for each weight from `least` on that belongs
-//! to this thread. Four reads of the weights.
+//! Returns the smallest prefix of entries that reaches a target, or all positive entries if they do not reach it. The
+//! target is the number or mass `target`. If `share` is above 0, it is this share of the mass, up to `roundings`
+//! (row/detail/share.hpp). weights.for_each(least, add) must call add(w) for each weight of this thread from `least`
+//! on. Four reads of the weights.
 template <class Weights>
 [[nodiscard]] __device__ __forceinline__ mass_cut find_cut(const Weights& weights, cut_by by, wide target, double share,
                                                            std::uint32_t roundings, cut_room& room) noexcept {

@@ -94,9 +94,9 @@ struct key_range {
   std::uint32_t high;
 };
 
-//! Returns the k-th largest of `size` keys, key_of(i). If `slack` is not negative, the result may be a smaller number
-//! that at most k + `slack` keys reach. Also returns a lower bound on the number of keys above the result. Returns {0,
-//! 0} if fewer than k keys count. Every thread gets the result.
+//! Returns the k-th largest of `size` keys, key_of(i), and a lower bound on the number of keys above it. If `slack` is
+//! not negative, the first result may be smaller, but at most k + `slack` keys reach it. Returns {0, 0} if fewer than k
+//! keys count. Every thread gets the result.
 template <class KeyOf>
 [[nodiscard]] __device__ __forceinline__ weight_rank kth_key(std::uint32_t size, std::uint32_t k, const KeyOf& key_of,
                                                              key_range range, int slack, order_room& room) noexcept {

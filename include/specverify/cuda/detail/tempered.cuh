@@ -79,9 +79,8 @@ __device__ __forceinline__ void sum_tops(const tempered_row<Scalar>& row, temper
   }
 }
 
-//! One read of the row: computes room.totals for the first `Temperatures` requested temperatures, with the relative
-//! error kernel::tempered_margin, 2^-16. This covers 2^-18 for sums, 2^-22 for powers, and three roundings of up to 90
-//! octaves. Smaller terms do not change the sum.
+//! Computes room.totals for the first `Temperatures` requested temperatures, in one read of the row. The relative error
+//! is kernel::tempered_margin, 2^-16: 2^-18 for sums, 2^-22 for powers, and three roundings of up to 90 octaves.
 template <std::uint32_t Temperatures, class Scalar>
 __device__ __forceinline__ void sum_quickly(const tempered_row<Scalar>& row, tempered_room& room) noexcept {
   float scales[Temperatures];
