@@ -74,7 +74,7 @@ __global__ void __launch_bounds__(most_row_threads, 1)
 }  // namespace cuda_detail
 
 //! Enqueues the greedy token of each row into `tokens`, indexed by row. Temperature and truncation have no effect.
-//! Errors of the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed. A row's
+//! Errors of the call: errors of `make_device_batch` for rows and transform; null_span (tokens); engine_failed. A row's
 //! error is in its `why`.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status argmax(exec::cuda how, const device_rows<Scalar>& rows,

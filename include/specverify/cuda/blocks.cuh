@@ -5,9 +5,9 @@
 //! Use it if the LM head's epilogue writes two numbers for every block of 64 to 1024 neighbouring ids: the largest
 //! logit, and the sum of e^((z - maximum) / T) over the block's logits z at temperature T. The numbers are the engine's
 //! claims. Call `read_rows_from_blocks`, then `sample` with the same claims.
-//! Guarantees: digests, tokens and errors equal those of row/blocks.hpp on the CPU, except at near ties. The digest and
-//!             each trial of a draw read one block. After `trial_cap` rejected trials a draw reads the row twice. No
-//!             allocation.
+//! Guarantees: digests, tokens and errors equal the results of row/blocks.hpp on the CPU, except at near ties. The
+//!             digest and each trial of a draw read one block. After `trial_cap` rejected trials a draw reads the row
+//!             twice. No allocation.
 //! Trust:      claims about blocks that are not read cannot be checked (row/blocks.hpp).
 //! See:        docs/algorithms/cuda.md, docs/algorithms/blocks.md, tests/device/blocks_test.cpp
 #ifndef SPECVERIFY_CUDA_BLOCKS_CUH
@@ -326,7 +326,7 @@ template <class Scalar>
 }
 
 //! Enqueues one draw per row into `tokens`, on digests that `read_rows_from_blocks` made from the same claims. The
-//! tokens have the same distribution as those of `sample` without claims, but may be different tokens.
+//! tokens have the same distribution as without claims, but may be different tokens.
 //! Errors of the call: as for `read_rows_from_blocks`; null_span (keys, positions, rounds or tokens).
 //! Errors of a row: the digest's error, digest_insufficient (a digest of `read_rows`), blocks_disagree, row_has_nan.
 template <class Scalar, class Key>

@@ -5,7 +5,7 @@
 //! Call it first, on the engine's logits, because `sample`, `select` and most other functions of cuda/ need the
 //! digests.
 //! Symbols:    as in row/digest.hpp.
-//! Guarantees: every number equals that of exec::seq bit for bit, for any flags of nvcc except -ftz=true (in
+//! Guarantees: every number equals the result of exec::seq bit for bit, for any flags of nvcc except -ftz=true (in
 //!             -use_fast_math). A row takes less than 1.02 reads if V >= 4096, but two if its maximum is more than 60
 //!             temperatures above the sampled reference. Z and the total weight W cost one read each;
 //!             cuda/detail/truncate.cuh gives the cost of a truncation. No allocation.
@@ -108,8 +108,8 @@ template <bool Plain, class Scalar>
 }  // namespace cuda_detail
 
 //! Enqueues the digests of a batch's rows, with one more kernel if rows are truncated or totals are requested.
-//! Errors of the call: those of `make_device_batch` for rows and transform; null_span and size_mismatch (the digests do
-//! not belong to these rows); engine_failed. A row's error is in its digest.
+//! Errors of the call: errors of `make_device_batch` for rows and transform; null_span and size_mismatch (the digests
+//! do not belong to these rows); engine_failed. A row's error is in its digest.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status read_rows(exec::cuda how, const device_batch<Scalar>& batch,
                                                  const device_request& request = {}) noexcept {

@@ -3,8 +3,8 @@
 //! z_v are the row's logits, and T is the temperature.
 //!
 //! Use it if all backends must compute the same numbers. No earlier `read_rows` is needed.
-//! Guarantees: two reads and one write per row, or one read if T is below 1e-6. The integers equal those of exec::seq
-//!             (row/integer_weights.hpp), for any flags of nvcc except -ftz=true. No allocation.
+//! Guarantees: two reads and one write per row, or one read if T is below 1e-6. The integers equal the results of
+//!             exec::seq (row/integer_weights.hpp), for any flags of nvcc except -ftz=true. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH
 #define SPECVERIFY_CUDA_INTEGER_WEIGHTS_CUH

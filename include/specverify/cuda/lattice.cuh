@@ -6,9 +6,9 @@
 //! result of `select` (select.cuh) for distributions over a support (quantize/sparse_lattice.hpp).
 //! Symbols:    V = ids of a row, l = resolution; zeta (rounding error of a count) and D (sum of the rounded counts
 //!             minus l) as in kernel/scalar/lattice.hpp.
-//! Guarantees: counts equal those of `lattice` and `sparse_lattice` bit for bit, but only positive counts are listed,
-//!             with ids ascending. A row is read at most twice, or once if the digest has the total weight; a support
-//!             needs no read. No allocation.
+//! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, but only positive counts are
+//!             listed, with ids ascending. A row is read at most twice, or once if the digest has the total weight; a
+//!             support needs no read. No allocation.
 //! Deviates:   dense distributions need a resolution up to 1024, or V up to 2048.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH

@@ -80,7 +80,7 @@ struct quick_part {
   }
 };
 
-//! Returns the maximum over all threads; every thread gets it. `room`: most_warps entries.
+//! Returns the maximum over all threads; every thread gets it. `room` has most_warps entries.
 [[nodiscard]] __device__ __forceinline__ float top_of_block(float mine, float* room) noexcept {
   for (int with = 16; with > 0; with /= 2) mine = std::fmax(mine, __shfl_xor_sync(all_lanes, mine, with));
   if (lane_of_thread() == 0) room[warp_of_thread()] = mine;
@@ -155,7 +155,7 @@ __global__ void __launch_bounds__(row_threads, 3)
 }  // namespace cuda_detail
 
 //! Enqueues the log-sum-exp of each row into `values`.
-//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span
+//! Errors of the call: errors of `make_device_batch` for rows and transform; unsupported (a truncation), null_span
 //! (values); engine_failed.
 //! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6),
 //! invalid_truncation, unsupported.

@@ -3,7 +3,7 @@
 //! row/sample.hpp.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch. Keys, positions and rounds are read when the kernel runs.
-//! Guarantees: tokens equal those of a CPU that does not fuse products and sums, for any flags of nvcc except
+//! Guarantees: tokens equal the results of a CPU that does not fuse products and sums, for any flags of nvcc except
 //!             -ftz=true. A trial reads the block sums and at most 65 logits, and 96 % of the draws need one trial.
 //!             After `trial_cap` trials, the exact rule reads the row twice, serially. Truncated rows always use this
 //!             rule, on the kept ids. No allocation.

@@ -5,7 +5,7 @@
 //! Use it after `read_rows` (digest.cuh), on the same batch.
 //! Method:     one thread block per row. No id below the (K + 1)-th largest of the digest's lane maxima can be
 //!             selected, so only blocks that reach this threshold are read.
-//! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal those of
+//! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal the results of
 //!             exec::seq bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most
 //!             one read per row. No allocation.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
@@ -58,8 +58,8 @@ template <class Scalar>
   return row;
 }
 
-//! State of a selection. `low`: least key in the list. `bar`: threshold, the least key that may still be listed.
-//! `dropped`: more entries than wanted have a positive weight.
+//! State of a selection. `low` is the least key in the list, and `bar` the least key that may still be listed.
+//! `dropped` is true if more entries than wanted have a positive weight.
 struct selection {
   std::uint32_t wanted;
   std::uint32_t size;

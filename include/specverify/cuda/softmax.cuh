@@ -4,8 +4,8 @@
 //! Use it if code outside the library needs probabilities. No earlier `read_rows` is needed, because the call uses no
 //! digests.
 //! Guarantees: three reads and one write per row. If the temperature is below 1e-6, one read, and the probability is 1
-//!             at the argmax and 0 elsewhere. The floats equal those of exec::seq bit for bit, for any flags of nvcc
-//!             except -ftz=true. No allocation.
+//!             at the argmax and 0 elsewhere. The floats equal the results of exec::seq bit for bit, for any flags of
+//!             nvcc except -ftz=true. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/whole_row_test.cpp
 #ifndef SPECVERIFY_CUDA_SOFTMAX_CUH
 #define SPECVERIFY_CUDA_SOFTMAX_CUH
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(row_threads, 3)
 }  // namespace cuda_detail
 
 //! Enqueues the distributions of all rows. A row with an error gets no values.
-//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span,
+//! Errors of the call: errors of `make_device_batch` for rows and transform; unsupported (a truncation), null_span,
 //! output_too_small (pitch below `where` = row size); engine_failed.
 //! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature, invalid_truncation,
 //! unsupported.

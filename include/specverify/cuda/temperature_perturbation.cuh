@@ -3,8 +3,8 @@
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch, with the drafted tokens. It needs the fewest reads if the
 //! batch's temperature is between half of the maximum temperature and the maximum.
-//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. Twenty draws take at most one read
-//!             of most rows, because bounds from the digest decide most draws. No allocation.
+//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Twenty draws take at most
+//!             one read of most rows, because bounds from the digest decide most draws. No allocation.
 //! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp
 #ifndef SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH

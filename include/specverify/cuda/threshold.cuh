@@ -4,8 +4,8 @@
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch.
 //! Symbols:    beta = minimum_probability, W = total of the integer weights.
-//! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). If beta exceeds every probability,
-//!             the first id of the largest weight is kept. One read per row if the digest has W
+//! Guarantees: ids and weights equal the results of exec::seq (sparsify/threshold.hpp). If beta exceeds every
+//!             probability, the first id of the largest weight is kept. One read per row if the digest has W
 //!             (device_request::integer_total), otherwise two; a truncated row reads only the kept ids. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_THRESHOLD_CUH

@@ -4,10 +4,11 @@
 //!
 //! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
 //! kernels read the rows themselves.
-//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq. The random
-//!             numbers of draft i belong to the round's position + i. A row is read once. However, the token rule reads
-//!             about one row in twenty again, because the digest's bounds on the normalizer do not decide. Rows after
-//!             the first rejection are read only if there are few rounds (cuda_tuning::split_rounds). No allocation.
+//! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq. The
+//!             random numbers of draft i belong to the round's position + i. A row is read once. However, the token
+//!             rule reads about one row in twenty again, because the digest's bounds on the normalizer do not decide.
+//!             Rows after the first rejection are read only if there are few rounds (cuda_tuning::split_rounds). No
+//!             allocation.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
@@ -400,7 +401,7 @@ template <class Scalar>
 //! the round's first draft. `scratch` must be aligned to 64 bytes, and no other work may use it at the same time. It
 //! must have verify_memory_size(how, rounds) bytes, or at least verify_memory_size(rounds). With few rounds and enough
 //! workspace, all rows.count rows are read first, with their temperatures, masks and biases.
-//! Errors of the call: those of `make_device_batch` for rows, transform and `scratch`; size_mismatch (no rounds),
+//! Errors of the call: errors of `make_device_batch` for rows, transform and `scratch`; size_mismatch (no rounds),
 //! null_span (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in
 //! its verdict.
 template <class Scalar, class Key>
@@ -429,7 +430,7 @@ template <class Scalar, class Key>
 
 //! Enqueues the verification of `rounds` by the greedy rule. It needs no random numbers and no workspace. Temperature
 //! and truncation have no effect.
-//! Errors of the call: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span
+//! Errors of the call: errors of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span
 //! (drafts, offsets, stop tokens or verdicts); engine_failed. A round's error is in its verdict.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status verify_batch(exec::cuda how, const device_greedy_rule&,

@@ -3,7 +3,7 @@
 //! in order and once.
 //!
 //! Use it if a thread may block on the link. An event loop should use `delivery` instead.
-//! Guarantees: those of `delivery`. The device must be the client. A client's first message, or a `reconnect` after an
+//! Guarantees: as for `delivery`. The device must be the client. A client's first message, or a `reconnect` after an
 //!             error, opens an incarnation (one run of the connection). No allocation after `make`.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/delivered_test.cpp

@@ -4,9 +4,9 @@
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).
 //! Symbols:    as in row/acceptance.hpp.
-//! Guarantees: the results equal those of exec::seq, for any flags of nvcc. A test reads one logit. However, about one
-//!             row in twenty is read completely, because the digest's bounds on the normalizer Z do not decide.
-//!             Temporary memory: docs/algorithms/device.md.
+//! Guarantees: the results equal the results of exec::seq, for any flags of nvcc. A test reads one logit. However,
+//!             about one row in twenty is read completely, because the digest's bounds on the normalizer Z do not
+//!             decide. Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V / 256) per row, or O(V) if Z decides.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ACCEPT_HPP

@@ -79,7 +79,7 @@ SPECVERIFY_INLINE void reduce_two(const Policy& policy, const device_rows<Scalar
 }  // namespace thrust_detail
 
 //! Writes the greedy token of each row to `tokens`, indexed by row. Temperature and truncation have no effect.
-//! Errors of the call: those of `make_device_batch` for rows and transform; null_span (tokens); engine_failed. A row's
+//! Errors of the call: errors of `make_device_batch` for rows and transform; null_span (tokens); engine_failed. A row's
 //! error is in its `why`.
 template <class Policy, class Scalar>
 [[nodiscard]] status argmax(const exec::thrust_on<Policy>& how, const device_rows<Scalar>& rows,

@@ -230,7 +230,7 @@ template <class Scalar>
   return cut.valid() ? status{} : refusal(errc::invalid_truncation);
 }
 
-//! Checks with which every function of a batch begins.
+//! Checks the arguments at the beginning of every function of a batch.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check(const device_batch<Scalar>& batch) noexcept {
   if (const status why = check(batch.rows, batch.transform); !why.ok()) return why;

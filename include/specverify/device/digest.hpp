@@ -6,8 +6,8 @@
 //! Symbols:    Z, W as in row/digest.hpp.
 //! Guarantees: every field and array equals the result of exec::seq bit for bit (Z under nvcc: with -fmad=false). One
 //!             read per row. If the row's maximum is more than 60 temperatures above the sampled reference, a second
-//!             read follows. A truncation takes four or five more. Temporary memory is needed only for a truncation, Z
-//!             or W (docs/algorithms/device.md).
+//!             read follows. A truncation takes four or five more reads. Temporary memory is needed only for a
+//!             truncation, Z or W (docs/algorithms/device.md).
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_DIGEST_HPP
@@ -29,8 +29,8 @@ void write_digests(const Policy& policy, const device_batch<Scalar>& batch, cons
 }  // namespace thrust_detail
 
 //! Reads the rows of a batch into the digests.
-//! Errors of the call: those of `make_device_batch` for rows and transform; null_span and size_mismatch (the digests do
-//! not belong to these rows); engine_failed.
+//! Errors of the call: errors of `make_device_batch` for rows and transform; null_span and size_mismatch (the digests
+//! do not belong to these rows); engine_failed.
 //! Errors of a row, in its digest: for example invalid_truncation, or support_too_large (the row keeps more than
 //! kept_capacity ids).
 template <class Policy, class Scalar>

@@ -3,8 +3,8 @@
 //!
 //! Use it if you need all weights of a row. For the largest weights only, use `select`. No earlier `read_rows` is
 //! needed.
-//! Guarantees: three reads and one write per row. Weights and W equal those of exec::seq bit for bit. Temporary memory:
-//!             docs/algorithms/device.md.
+//! Guarantees: three reads and one write per row. Weights and W equal the results of exec::seq bit for bit. Temporary
+//!             memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_INTEGER_WEIGHTS_HPP

@@ -4,8 +4,8 @@
 //!
 //! Use it if an engine needs the normalizer of rows. No earlier `read_rows` is needed, because the call uses no
 //! digests.
-//! Guarantees: two reads per row. The value equals that of exec::seq bit for bit, for any flags of nvcc. Temporary
-//!             memory: docs/algorithms/device.md.
+//! Guarantees: two reads per row. The value equals the result of exec::seq bit for bit, for any flags of nvcc.
+//!             Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_LOG_SUM_EXP_HPP
@@ -39,7 +39,7 @@ struct write_log_sum {
 }  // namespace thrust_detail
 
 //! Writes the log-sum-exp of each row to `values`.
-//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span
+//! Errors of the call: errors of `make_device_batch` for rows and transform; unsupported (a truncation), null_span
 //! (values); engine_failed.
 //! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature (also below 1e-6),
 //! invalid_truncation, unsupported.

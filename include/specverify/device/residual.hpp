@@ -4,7 +4,7 @@
 //!
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).
-//! Guarantees: tokens equal those of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a
+//! Guarantees: tokens equal the results of exec::seq, for any flags of nvcc. A proposal reads one lane of the row. If a
 //!             decision depends on the normalizer Z, the row is read once more. The exact rule reads the row twice,
 //!             serially. Truncated rows always use this rule, on the kept ids. Temporary memory:
 //!             docs/algorithms/device.md.

@@ -3,7 +3,7 @@
 //! and integer weights.
 //!
 //! Use it after `read_rows`, on the same batch.
-//! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal those of
+//! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal the results of
 //!             exec::seq bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most
 //!             two reads per row. Temporary memory: docs/algorithms/device.md.
 //! Deviates:   K can be as large as the vocabulary.

@@ -3,8 +3,8 @@
 //!
 //! Use it if code outside the library needs probabilities. No earlier `read_rows` is needed, because the call uses no
 //! digests.
-//! Guarantees: three reads and one write per row. The floats equal those of exec::seq bit for bit, for any flags of
-//!             nvcc. Temporary memory: docs/algorithms/device.md.
+//! Guarantees: three reads and one write per row. The floats equal the results of exec::seq bit for bit, for any flags
+//!             of nvcc. Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SOFTMAX_HPP
@@ -63,7 +63,7 @@ void write_softmax(const Policy& policy, const device_rows<Scalar>& rows, const 
 }  // namespace thrust_detail
 
 //! Writes the distributions of all rows. A row with an error gets no values.
-//! Errors of the call: those of `make_device_batch` for rows and transform; unsupported (a truncation), null_span,
+//! Errors of the call: errors of `make_device_batch` for rows and transform; unsupported (a truncation), null_span,
 //! output_too_small (pitch below `where` = row size); engine_failed.
 //! Errors of a row: row_has_nan, row_has_positive_infinity, row_is_empty, invalid_temperature, invalid_truncation,
 //! unsupported.

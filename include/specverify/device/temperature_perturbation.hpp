@@ -2,8 +2,8 @@
 //! Counts with Thrust, for each row of a batch, how many draws at random temperatures differ from the drafted token.
 //!
 //! Use it after `read_rows`, on the same batch, with the drafted tokens.
-//! Guarantees: counts equal those of `temperature_perturbation` except at near ties. A draw that simple bounds do not
-//!             decide reads the row. The kernel in cuda/ is faster, because one read there serves several draws.
+//! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. A draw that simple bounds do
+//!             not decide reads the row. The kernel in cuda/ is faster, because one read there serves several draws.
 //!             Temporary memory: docs/algorithms/device.md.
 //! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
 //! Cost:       O(V / 256) per draw, or O(V) if the normalizer decides the draw.

@@ -4,9 +4,9 @@
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, W = total of the integer weights.
-//! Guarantees: ids and weights equal those of exec::seq (sparsify/threshold.hpp). If beta exceeds every probability,
-//!             the first id of the largest weight is kept. Four reads per row, or three if the digest has W; a
-//!             truncated row reads only the kept ids. Temporary memory: docs/algorithms/device.md.
+//! Guarantees: ids and weights equal the results of exec::seq (sparsify/threshold.hpp). If beta exceeds every
+//!             probability, the first id of the largest weight is kept. Four reads per row, or three if the digest has
+//!             W; a truncated row reads only the kept ids. Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRESHOLD_HPP

@@ -4,9 +4,10 @@
 //!
 //! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
 //! call reads the rows itself.
-//! Guarantees: verdicts, counters and row states equal those of token_rule and greedy_rule under exec::seq, for any
-//!             flags of nvcc. All rows are read, even after a rejection. If a decision depends on a row's normalizer,
-//!             the row is read again. The call waits for the device. Temporary memory: docs/algorithms/device.md.
+//! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq, for
+//!             any flags of nvcc. All rows are read, even after a rejection. If a decision depends on a row's
+//!             normalizer, the row is read again. The call waits for the device. Temporary memory:
+//!             docs/algorithms/device.md.
 //! Deviates:   no log-probabilities. The caller's workspace is not used.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
@@ -72,7 +73,7 @@ struct decide_round {
     return stands && !ends && !row.needs_sum;
   }
 
-  //! Returns whether a draft is accepted. `ends`: whether it is accepted and ends the round.
+  //! Returns whether a draft is accepted. Sets `ends` if the draft is accepted and ends the round.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE bool test(round_at_work<Scalar>& round, tested_row<Scalar>& row,
                                                           const drafted_token& drafted, std::uint32_t index,
                                                           bool& ends) const noexcept {
@@ -187,7 +188,7 @@ struct decide_greedily {
 
 //! Verifies `rounds` by the token rule. `random` must have one position per round: the position of the round's first
 //! draft.
-//! Errors of the call: those of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span
+//! Errors of the call: errors of `make_device_batch` for rows and transform; size_mismatch (no rounds), null_span
 //! (drafts, offsets, stop tokens, keys, positions, rounds or verdicts); engine_failed. A round's error is in its
 //! verdict.
 template <class Policy, class Scalar, class Key>

@@ -50,7 +50,7 @@ template <class Link, class OnOutput>
   };
 }
 
-//! Returns whether a run ended because the observer returned an error for text. `work`: result of `run`.
+//! Returns whether a run ended because the observer returned an error for text. `work` is the result of `run`.
 [[nodiscard]] inline bool refuses_text(const session_work& work) noexcept {
   const session_action at = work.asked.action;
   const bool is_text =

@@ -4,9 +4,9 @@
 //! A session needs `truncate`, because it truncates the caches of both models after a rejection. `rewinding` keeps the
 //! ids instead. If the model has `save` and `load`, `rewinding` loads the last saved state (checkpoint) and feeds the
 //! later ids again. Otherwise it feeds the whole text again, so `feed` at position 0 must begin a new text. The
-//! checkpoint is at or before the position of the last `keep_from`, which is the committed length - 1. For example, if
-//! the checkpoint is at this position, a rejection after T accepted drafts feeds T + 1 ids again.
-//! Guarantees: the rows equal those of a model that was fed the same ids without truncation. Ids that are fed again
+//! checkpoint is at or before the last `keep_from`. For example, if it is just before the last committed token, a
+//! rejection after T accepted drafts feeds T + 1 ids again.
+//! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. Ids that are fed again
 //!             request no rows.
 //! Cost:       O(ids fed), plus the time of the model; only `make` and the model's `save` allocate.
 //! See:        docs/algorithms/host.md, tests/unit/host/rewinding_test.cpp

@@ -5,7 +5,7 @@
 //!             Numbers are the shortest decimals that read back as the same value. Lines end with LF. The reader also
 //!             accepts CR LF, and a last line without a line end.
 //! Guarantees: bit-exact on every platform and in every locale: the reader returns the states that the writer was
-//!             given. Each of them passes check(channel_state). No allocation, no exceptions.
+//!             given. Every state passes check(channel_state). No allocation, no exceptions.
 //! Cost:       O(characters).
 //! See:        docs/algorithms/channel_trace.md, tests/unit/link/channel_trace_test.cpp
 #ifndef SPECVERIFY_LINK_CHANNEL_TRACE_HPP

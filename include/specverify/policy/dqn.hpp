@@ -4,8 +4,8 @@
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), deep Q-learning; layers and inputs as in the authors'
 //!             code.
-//! Guarantees: inference is pure, noexcept and allocates nothing; 52 thousand multiplications. Near-tie: rounding can
-//!             decide between two actions of almost equal value.
+//! Guarantees: inference is pure, noexcept and allocates nothing. It takes 52 thousand multiplications. Near-tie:
+//!             rounding can decide between two actions of almost equal value.
 //! Cost:       O(weights).
 //! See:        docs/algorithms/dqn.md, tests/unit/policy/dqn_test.cpp, policy/dqn_trainer.hpp
 #ifndef SPECVERIFY_POLICY_DQN_HPP

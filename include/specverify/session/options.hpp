@@ -124,7 +124,7 @@ struct edge_options {
   static constexpr std::uint32_t at_sparsifier = 14;  //!< options_disagree: the format lists no support
   static constexpr std::uint32_t at_transform = 15;   //!< invalid_temperature or invalid_truncation
   static constexpr std::uint32_t at_threshold = 16;   //!< wire_rule::semantic: not finite, or negative
-  // options_disagree of `restore`: the option (or K, L or l above) has changed since the journal began
+  // `restore` returns options_disagree if the option (or K, L or l above) has changed since the journal began
   static constexpr std::uint32_t at_session_id = 17;
   static constexpr std::uint32_t at_rule = 18;
   static constexpr std::uint32_t at_mode = 19;
@@ -159,7 +159,7 @@ struct cloud_options {
   bool lazy = false;
   std::uint8_t check_bits = automatic_check;  //!< as edge_options::check_bits
   //! kind of noise in sessions with shared noise, for example that of the engine that supplies the tokens; none: the
-  //! kind that the edge asks for. A restored session keeps the kind in its journal
+  //! kind that the edge requests. A restored session keeps the kind in its journal
   noise_kind noise = noise_kind::none;
   //! tables with which edges may code ids, each of V ids. The pointers are copied, but the tables must outlive the
   //! session. An edge sends plain ids if its hello names another table, or if a coded draft could exceed

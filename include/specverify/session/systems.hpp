@@ -40,8 +40,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] result<system_shape> shape_of(std::string_view system, std::span<const setting> settings,
                                             std::uint32_t vocab_size) noexcept;
 
-//! Makes an edge for a method. If a setting occurs twice, the last value is used. `network`: the trained network of
-//! qs-dqn; must outlive the edge. Errors: as for `shape_of`; network_missing; as for `make_edge` with a preset.
+//! Makes an edge for a method. If a setting occurs twice, the last value is used. `network` is the trained network of
+//! qs-dqn, and must outlive the edge. Errors: as for `shape_of`; network_missing; as for `make_edge` with a preset.
 [[nodiscard]] result<edge_session> make_edge(const edge_options& options, std::string_view system,
                                              std::span<const setting> settings, const dqn_weights* network = nullptr);
 [[nodiscard]] inline result<edge_session> make_edge(const edge_options& options, std::string_view system,

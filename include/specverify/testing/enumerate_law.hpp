@@ -2,7 +2,7 @@
 //! Measures the exact distribution of the outcomes of any function that takes a source of uniform random numbers.
 //!
 //! The function runs on a scripted source. For each random number that it reads, bisection to the last bit finds the
-//! intervals in which it behaves the same: the same outcome, and the same numbers read. Later numbers take several
+//! intervals in which the function has the same outcome and reads the same numbers. Later numbers take several
 //! settings, because some breakpoints appear only if a later number is small. The widths of the intervals are summed
 //! exactly.
 //! Paper:      none. A test measures the library's own function, so it needs no formula for the acceptance.

@@ -3,7 +3,7 @@
 //!
 //! Use it to run a function on chosen numbers, or to check which counters the function reads.
 //! Paper:      none; test kit.
-//! Symbols:    half = one of the two 64-bit words of a counter; k = steps of 2^-53 in the decision uniform of a half.
+//! Symbols:    half = one of the two 64-bit words of a counter; k = decision uniform of a half * 2^53, an integer.
 //! Guarantees: every counter has a value, either set by the test or specified by `script_fill`. Allocates; one thread.
 //! Cost:       O(n) per read, n = number of values that are set.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/uniform_script_test.cpp

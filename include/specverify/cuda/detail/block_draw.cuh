@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests a token against a row and draws from the residual, by a thread block. The decisions equal the CPU's.
+//! Tests a token against a row, or draws from the residual, with one thread block. The decisions equal the CPU's.
 //!
 //! Numbers that only the first thread computes are broadcast, because all threads must take the same branch.
 #ifndef SPECVERIFY_CUDA_DETAIL_BLOCK_DRAW_CUH

@@ -45,8 +45,8 @@ struct warp_places {
   std::uint32_t all;
 };
 
-//! `mine`: entries of this warp, which must be equal in all lanes. `per_warp`: most_warps words of shared memory, which
-//! may be overwritten after one more barrier.
+//! `mine` is the number of entries of this warp, and must be equal in all lanes. `per_warp` has most_warps words of
+//! shared memory, which may be overwritten after one more barrier.
 [[nodiscard]] __device__ __forceinline__ warp_places places_of_warps(std::uint32_t mine,
                                                                      std::uint32_t* per_warp) noexcept {
   if (lane_of_thread() == 0) per_warp[warp_of_thread()] = mine;

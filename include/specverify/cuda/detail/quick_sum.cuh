@@ -54,8 +54,8 @@ struct octave_scale {
   return mine;
 }
 
-//! Returns the sum over all threads, in an order that depends on the number of threads; every thread gets it. `room`:
-//! most_warps entries.
+//! Returns the sum over all threads, in an order that depends on the number of threads; every thread gets it. `room`
+//! has most_warps entries.
 [[nodiscard]] __device__ __forceinline__ double real_sum_of_block(double mine, double* room) noexcept {
   mine = sum_of_warp(mine);
   __syncthreads();

@@ -152,8 +152,8 @@ struct sum_block {
   }
 };
 
-//! Sums the blocks of a row and computes the other fields of the digest. `terms`: terms of the exact sum, or null;
-//! `totals`: W, or null.
+//! Sums the blocks of a row and computes the other fields of the digest. `terms` are the terms of the exact sum, or
+//! null. `totals` is W, or null.
 struct close_digest {
   device_digests out;
   const double* terms;

@@ -58,8 +58,8 @@ inline void dqn_forward(const dqn_weights& weights, const dqn_layer& layer, dqn_
   }
 }
 
-//! Writes the derivative with respect to the inputs of one layer to `back`. `slope`: derivative with respect to the
-//! layer's outputs before ReLU.
+//! Writes the derivative with respect to the inputs of one layer to `back`. `slope` is the derivative with respect to
+//! the outputs of the layer before ReLU.
 inline void dqn_input_slopes(const dqn_weights& weights, const dqn_layer& layer, dqn_rows slope, std::uint32_t count,
                              const dqn_rows& back) noexcept {
   for (std::uint32_t r = 0; r < count; ++r) {
@@ -79,8 +79,8 @@ inline void dqn_input_slopes(const dqn_weights& weights, const dqn_layer& layer,
   }
 }
 
-//! Adds the gradient of one layer to `gradient`. `slope`: derivative with respect to the layer's outputs before ReLU.
-//! If `back` is not null, the function writes the derivative with respect to the layer's inputs to it.
+//! Adds the gradient of one layer to `gradient`. `slope` is the derivative with respect to the outputs of the layer
+//! before ReLU. If `back` is not null, the function writes the derivative with respect to the layer's inputs to it.
 inline void dqn_backward(const dqn_weights& weights, const dqn_layer& layer, dqn_rows in, dqn_rows slope,
                          std::uint32_t count, dqn_weights& gradient, const dqn_rows* back) noexcept {
   float* bias = gradient.values.data() + layer.bias();

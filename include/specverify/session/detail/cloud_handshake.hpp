@@ -139,8 +139,8 @@ SPECVERIFY_BODY status cloud_session::check_session(const hello_message& hello) 
   return check_terms(hello, hello.prompt_length);
 }
 
-//! Checks an edge's claim to have `claimed` tokens. `own`: the number of tokens that this cloud has, at least the
-//! prompt. The cloud cannot verify the tokens after them, so it rejects them if the guarantee must be unconditional.
+//! Checks an edge's claim to have `claimed` tokens. This cloud has `own` tokens, at least the prompt. It cannot verify
+//! the tokens after these, so it rejects them if the guarantee must be unconditional.
 SPECVERIFY_BODY status cloud_session::check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept {
   return claimed > own && options_.required == guarantee::unconditional
              ? status{errc::unverified_text, part::session, own}

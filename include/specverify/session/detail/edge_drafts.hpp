@@ -46,8 +46,8 @@ class draft_record {
  public:
   kept_draft head{};
 
-  //! `state_bytes`: size of a sparsifier state; `observes`: the window needs probabilities; `message_bytes`: maximum
-  //! size of a message.
+  //! `state_bytes` is the size of a sparsifier state, and `message_bytes` the maximum size of a message. `observes`
+  //! must be true if the window needs probabilities.
   draft_record(const edge_options& options, const wire_format& format, std::size_t state_bytes, bool observes,
                std::size_t message_bytes)
       : format_(format),
@@ -209,7 +209,7 @@ class edge_drafts {
 
   //! Returns the size in bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
-  //! Replaces the plain ids at the end of an encoded message by ids that a table of weights codes. `known`: the text,
+  //! Replaces the plain ids at the end of an encoded message by ids that a table of weights codes. `known` is the text,
   //! followed by the skipped ids. Returns the bytes of the message.
   [[nodiscard]] result<std::size_t> code_ids(const wire_format& format, const prior_text& known, std::uint32_t skipped,
                                              std::span<std::byte> body) const noexcept;

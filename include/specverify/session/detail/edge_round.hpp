@@ -83,8 +83,8 @@ SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
   return {};
 }
 
-//! Codes the ids at the end of `message_` with the table of weights, if this connection uses one. `body`: bytes of the
-//! draft with plain ids. Returns the bytes of the coded draft.
+//! Codes the ids at the end of `message_` with the table of weights, if this connection uses one. `body` is the size of
+//! the draft with plain ids, in bytes. Returns the bytes of the coded draft.
 SPECVERIFY_BODY result<std::size_t> edge_session::code_ids(std::size_t body) noexcept {
   if (format().ids == id_code::plain) return body;
   return drafts_.code_ids(format(), {options_.prior, text_, place_.agreed}, place_.pending(), message_);

@@ -140,8 +140,8 @@ class endpoint {
   }
   //! Returns the hash of the first `length` tokens. Both sides must have these tokens.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
-  //! Encodes a hello on these terms into `message_`. Only a cloud passes `last` and a key. `prior`: the table, if the
-  //! terms have id_code::prior.
+  //! Encodes a hello on these terms into `message_`. Only a cloud passes `last` and a key. `prior` is needed only if
+  //! the terms have id_code::prior.
   [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms, const verdict_notice* last,
                                                               std::uint64_t noise_key,
                                                               const prior_table* prior) noexcept {

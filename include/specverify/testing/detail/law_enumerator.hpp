@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Implements the search of `enumerate_law`: a depth-first search over the random numbers that the function reads. For
 //! each number, bisection finds the values at which the behaviour of the function changes. The bisection is repeated
-//! with several choices of the later numbers, which are called settings.
+//! with several choices (settings) of the later numbers.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
