@@ -2,16 +2,16 @@
 //! Defines the attachments of a draft message: skipped tokens, the state of the channel, hidden states, and
 //! probabilities.
 //!
-//! Skipped tokens are tokens that the edge committed without verification; the drafts follow them in the text. The
-//! probabilities are those of the drafts in the drafter's row. Both sides agree on the attachments in the hello
-//! message. With `attachment_format{}` a message carries no attachment and no extra byte.
+//! The edge committed skipped tokens without verification; the drafts follow them in the text. A message can also have
+//! the probability of each draft in the drafter's row. Both sides agree on the attachments in the hello message. With
+//! `attachment_format{}` a message has no attachment and no extra byte.
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
 //! Symbols:    d = hidden_size, L = drafts of the message, x_d = probability of a draft in the drafter's row.
 //! Guarantees: noexcept, no allocation. Canonical: if a received report is encoded again, the bytes are the same. A
-//!             rate in bit/s is sent as log10(1 + rate) in binary16, so its relative error is at most 10^(2^-11 log10(1
-//!             + rate)) - 1 (0.7 % at 1 Mbit/s). The relative error of a round trip of at least 2^-14 s is at most
-//!             2^-11. x_d is sent as a positive multiple of 2^-31, with an error of at most 2^-32.
+//!             rate is sent as log10(1 + rate) in binary16, so the error is at most 0.7 % at 1 Mbit/s. The relative
+//!             error of a round trip of at least 2^-14 s is at most 2^-11. x_d is sent as a positive multiple of 2^-31,
+//!             with an error of at most 2^-32.
 //! Deviates:   the papers count neither the ids of skipped tokens nor the report.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp

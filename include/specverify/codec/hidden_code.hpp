@@ -40,8 +40,8 @@ namespace detail {
 // 2^128 / 127 rounded down to 17 significant bits, so that 127 times this scale is finite
 inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
-//! Returns the scale of an int8 vector whose largest magnitude has the pattern `largest`: the least float of 17
-//! significant bits that is at least this magnitude / 127, or 0 if that float is below the normal floats. Uses only
+//! Returns the scale of an int8 vector, given the bit pattern of the largest magnitude. The scale is the least float of
+//! 17 significant bits that is at least this magnitude / 127, or 0 if that float is below the normal floats. Uses only
 //! integers, because an error of one bit would change the code of decoded numbers.
 [[nodiscard]] constexpr std::uint32_t scale_of(std::uint32_t largest) noexcept {
   const std::uint32_t exponent = largest >> 23;

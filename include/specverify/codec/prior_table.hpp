@@ -54,8 +54,8 @@ inline constexpr std::size_t max_prior_followers = 64;    //!< maximum number of
 inline constexpr std::uint32_t max_prior_mixing = 240;    //!< maximum sum of a row of mixing weights, in units of W/16
 inline constexpr std::uint32_t max_prior_sum = 1u << 28;  //!< maximum W
 
-//! Returns round(2^(byte/8)) by integers: (e 2^floor(byte/8) + 2^15) / 2^16, rounded down, where e is the entry
-//! byte mod 8 of the list below.
+//! Returns round(2^(byte/8)), computed in integers: (e 2^floor(byte/8) + 2^15) / 2^16, rounded down. Here e is the
+//! entry with index byte mod 8 of the list below.
 [[nodiscard]] constexpr std::uint32_t prior_weight(std::uint8_t byte) noexcept {
   constexpr std::uint64_t eighths[8] = {65536, 71468, 77936, 84990, 92682, 101070, 110218, 120194};
   return static_cast<std::uint32_t>(((eighths[byte % 8] << (byte / 8)) + 0x8000u) >> 16);

@@ -25,8 +25,8 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Zero bytes that a decoder may read after the end of the string before it fails, unless every further symbol has
-//! index 0. An encoder needs more with a probability of about 2^-128.
+//! Number of zero bytes that a decoder may read after the end of the string. It fails after more, unless every further
+//! symbol has index 0. An encoder needs more with a probability of about 2^-128.
 inline constexpr std::size_t max_bytes_ahead = 16;
 
 namespace detail {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encodes and decodes a k-subset of [0, n) in about log2 C(n, k) bits, for example the ids of a support.
 //!
-//! Members are coded in ascending order, each by the gap before it. A gap that fewer than one random subset in 256
-//! would reach begins with an escape symbol. If n < 8k, the code has one yes or no per slot instead of gaps.
+//! Members are coded in ascending order, each by the gap before it. A gap begins with an escape symbol if at most one
+//! random subset in 256 would have such a long gap. If n < 8k, the code has one yes or no per slot instead of gaps.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the subset term of eq. (5); the code is ours.
 //! Symbols:    n = remaining slots, k = remaining members, S(g) / 2^40 = approximate probability that the next gap has
 //!             at least g slots.

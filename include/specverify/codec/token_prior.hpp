@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Encodes and decodes token ids with weights that both sides compute from a shared table and the text before each id.
 //!
-//! An id that the text makes likely takes fewer bits. The table's followers of the last id and of the last two ids gain
-//! weight, and so do the ids that followed them earlier in the text.
+//! A likely id takes fewer bits. Two kinds of ids gain weight: ids that the table lists after the last one or two ids
+//! of the text, and ids that came after the same ids earlier in the text.
 //! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference that both ends adapt.
 //! Symbols:    V = vocabulary size; W = sum of the table's weights; n = ids with added weight, at most 160.
 //! Guarantees: the weights are a pure function of the table and the ids before an id, including earlier drafts of the

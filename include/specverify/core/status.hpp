@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reports errors as values: an error code, the module that reports the error, and the index of the offending input.
 //!
-//! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. Codes have frozen numbers
-//!             (core/errc.def).
+//! Guarantees: 8 bytes, trivially copyable, constexpr, no allocation, no exceptions. The numbers of the codes never
+//!             change (core/errc.def).
 //! Cost:       O(1).
 //! See:        docs/algorithms/status.md, tests/unit/core/status_test.cpp
 #ifndef SPECVERIFY_CORE_STATUS_HPP

@@ -24,8 +24,8 @@ SPECVERIFY_TYPES_BEGIN
 using token_id = std::int32_t;  //!< same type as in the engines; -1: no token
 inline constexpr token_id no_token = -1;
 inline constexpr std::uint32_t max_vocab_size = std::uint32_t{1} << 24;
-//! The highest temperature. Up to this temperature, a logit that is so far below the maximum that the difference
-//! overflows a float has the integer weight 0.
+//! The highest temperature. At this and lower temperatures, if a logit is so far below the maximum that their
+//! difference overflows a float, its integer weight is 0.
 inline constexpr double max_temperature = 0x1p120;
 
 //! IEEE binary16 and bfloat16 as storage: only bits, which kernels convert in registers.

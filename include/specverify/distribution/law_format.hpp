@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Lists the seven formats for sending the distribution of a draft token. Both sides of a session agree on one in the
-//! hello.
+//! Lists the seven formats for sending the distribution of a draft token.
 //!
-//! The format determines the distribution from which a drafter samples, and the bytes that encode it. A `wire_format`
-//! (codec/message_types.hpp) combines the format with the parameters V, l and K.
+//! Both sides of a session agree on one format in the hello message. It determines the distribution from which a
+//! drafter samples, and the bytes that encode this distribution. A `wire_format` (codec/message_types.hpp) combines the
+//! format with the parameters V, l and K.
 //! Paper:      Quantize-Sample-and-Verify (QS, arXiv 2507.00605): dense_lattice; Conformal Sparsification (SQS,
 //!             2510.09942): sparse_paper; HLM and CU-HLM (2505.11788): fp16_row, top_k_tail. The others are ours.
 //! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = number of positive counts, b_i = counts.

@@ -2,8 +2,8 @@
 //! Makes claims: drafts whose token is drawn from the row itself, before the distribution is compressed.
 //!
 //! A claim consists of the token, its probability in the row, and the compressed distribution. Use it to reproduce the
-//! paper's baselines: call `row.sample`, then `make_claim`. Claims are lossy, because a rejection subtracts the
-//! compressed distribution, from which the token was not drawn. For exact output, use quantize/draft_law.hpp.
+//! paper's baselines: call `row.sample`, then `make_claim`. Claims are lossy, because a rejection subtracts a
+//! distribution from which the token was not drawn. For exact output, use quantize/draft_law.hpp.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788.
 //! Symbols:    x^ = claimed distribution, x_d = count / resolution of the drawn token, K = size of the support, D = sum

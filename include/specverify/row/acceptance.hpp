@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Decides whether verification accepts a drafted token x: whether U * q(x) < p(x), without a division.
+//! Tests whether speculative verification accepts a drafted token, without a division.
 //!
 //! Paper:      token-level verification (speculative sampling): accept with probability min(1, p / q).
-//! Symbols:    q(x) = count / resolution, the probability under the drafter; p(x) = e_x / Z, the probability under the
-//!             target, with e_x and the normalizer Z as in row/digest.hpp; U = a uniform random number.
-//! Test:       p > 0 and (count * Z <= resolution * e_x or U * count * Z < resolution * e_x), in double. Usually the
-//!             digest's bounds on Z decide. Otherwise the row is read again for closer bounds, and then for Z in
-//!             double.
+//! Symbols:    q = count / resolution, the token's probability under the drafter; p = e_x / Z, the probability of the
+//!             token x under the target, with e_x and Z as in row/digest.hpp; U = a uniform random number.
+//! Test:       accepts iff p > 0 and U q < p. In double, U q < p is: count * Z <= resolution * e_x or U * count * Z <
+//!             resolution * e_x. Usually the digest's bounds on Z decide. Otherwise the row is read again for closer
+//!             bounds, and then for Z in double.
 //! Guarantees: no allocation; noexcept. O(1), or O(V) if the result's `exact` is set. Near-tie: backends may disagree
 //!             only if the two sides of the second comparison differ by at most 2^-20 of the larger side; the result's
 //!             `near_tie` is then set.

@@ -2,7 +2,7 @@
 //! Finds the token with the largest transformed logit or probability. The smaller id wins a tie.
 //!
 //! Guarantees: O(V): reads the row once, without a softmax or a workspace; no allocation; noexcept; bit-exact.
-//!             Temperature and truncation have no effect, because they keep the largest logit.
+//!             Temperature and truncation have no effect, because the largest logit stays the largest.
 //! See:        docs/algorithms/argmax.md, kernel/scalar/argmax.hpp, tests/unit/row/argmax_test.cpp,
 //!             benchmarks/bench_argmax.cpp
 #ifndef SPECVERIFY_ROW_ARGMAX_HPP

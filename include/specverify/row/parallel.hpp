@@ -4,8 +4,8 @@
 //! Use it if a server reads the rows of many sessions in one step: `read_rows(exec::parallel(pool), ...)`. The pool is
 //! a callable `pool(count, body)`. It must call body(i) once for each i below count, on any threads and in any order.
 //! It must return only after all calls have returned, and must not throw.
-//! Guarantees: readings and errors are the same for every pool. No allocation, no new threads; noexcept. One thread
-//!             reads each row: O(rows * V) in total.
+//! Guarantees: readings and errors are the same for every pool, because one thread reads each row. O(rows * V) in
+//!             total. No allocation, no new threads; noexcept.
 //! See:        docs/algorithms/parallel.md, tests/unit/row/parallel_test.cpp, benchmarks/bench_parallel.cpp
 #ifndef SPECVERIFY_ROW_PARALLEL_HPP
 #define SPECVERIFY_ROW_PARALLEL_HPP

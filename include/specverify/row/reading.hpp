@@ -49,8 +49,8 @@ struct block_reader;  // row/blocks.hpp
 }  // namespace detail
 
 //! A reading under one policy. Every member that can fail, except `again`, may return reading_expired besides the
-//! errors named below. If an engine claimed the sums of blocks (row/blocks.hpp), `accept` may also return
-//! blocks_disagree, and `sample` and `residual` blocks_disagree or row_has_nan.
+//! errors named below. If an engine claimed the sums of blocks (row/blocks.hpp), `accept`, `sample` and `residual` may
+//! also return blocks_disagree, and `sample` and `residual` may return row_has_nan.
 template <execution_policy Policy, class Scalar>
 class row_reading : public row_summary {
  public:
@@ -76,8 +76,8 @@ class row_reading : public row_summary {
   }
 
   //! Returns the token with the smallest E_v / p_v (row/race.hpp): a draw from p with noise that a peer can also
-  //! compute. Fast after a read with `race_request`; after any other read the token is the same, but the call is
-  //! slower. O(V). Errors: invalid_argument (an unknown kind of noise), row_is_empty.
+  //! compute. Any reading returns the same token, but a read with `race_request` makes the call fast. O(V).
+  //! Errors: invalid_argument (an unknown kind of noise), row_is_empty.
   [[nodiscard]] result<token_id> race(const coupling_noise& noise, std::uint32_t position) const noexcept {
     if (expired()) return detail::row_error(errc::reading_expired);
     const auto source = detail::open(row_, transform_);

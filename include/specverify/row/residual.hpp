@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Draws the token that replaces a rejected draft, from the normalized residual (scale * p - q)+.
 //!
+//! It accepts proposals of row/sample.hpp in proportion to the residual r_v. After `trial_cap` rejected proposals, the
+//! exact rule draws the least v with r_v > 0 and sum_{u <= v} r_u > U R, summed serially in double.
 //! Paper:      token-level verification; with scale < 1, block verification.
 //! Symbols:    p(v) = e_v / Z as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted distribution; r_v =
-//!             (scale * e_v - q(v) Z)+; R = sum of r_v; U1 = uniform random number of trial `trial_cap`.
-//! Trial t:    accepts or rejects a proposal of row/sample.hpp in proportion to r_v. After `trial_cap` trials, the
-//!             exact rule draws the least v with r_v > 0 and sum_{u <= v} r_u > U1 * R, summed serially in double.
+//!             (scale * e_v - q(v) Z)+; R = sum of r_v; U = a uniform random number.
 //! Guarantees: never returns an id with p = 0, nor (unless `fallback`) an id with scale * p <= q. The distribution is
 //!             exact for every trial_cap. No residual vector, no allocation; noexcept; near-tie.
 //! Fallback:   if R / Z is below 1e-12 or not finite (for scale 1: p = q up to rounding), the exact rule draws the

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Draws one token from the exact distribution of a row. This algorithm is the canonical draw of all backends.
 //!
-//! Symbols:    e_v, Z, w(v), lane and block sums as in row/digest.hpp; U1, U2 = the uniform random numbers of a trial
-//!             (core/uniforms.hpp); S, S_exact = a lane's sum in float and in double.
-//! Trial t:    U1 * coarse_total picks a block, a lane and an id of the lane, by serial prefix sums of w in double. The
-//!             id is accepted iff U2 * w * S < (1 - 2^-15) * S_exact * e_v. After `trial_cap` trials, the exact rule
-//!             draws the least v with e_v > 0 and sum_{u <= v} e_u > U1 * Z, summed serially in double, with the U1 of
-//!             trial `trial_cap`.
+//! Each trial uses two random numbers. The coarse sums propose an id, which is accepted in proportion to its exact
+//! weight. After `trial_cap` rejected proposals, the exact rule reads the row and draws the least v with e_v > 0 and
+//! sum_{u <= v} e_u > U Z, summed serially in double.
+//! Symbols:    e_v and Z as in row/digest.hpp; U = a uniform random number.
 //! Guarantees: the distribution is e_v / Z for every trial_cap, up to the rounding of e_v (1e-15) and of the 53-bit
 //!             uniforms. An id with e_v = 0 is never returned. 1.04 trials on average. No allocation; noexcept; tokens
 //!             can differ between backends only at near ties.
-//! Deviates:   a truncated row uses only the exact rule (trials = 0); a one-hot row uses no random number.
+//! Deviates:   a truncated row uses only the exact rule (trials = 0). A one-hot row uses no random number, because only
+//!             one token is possible.
 //! See:        docs/algorithms/sample.md, row/detail/proposal.hpp, tests/unit/row/sample_test.cpp,
 //!             benchmarks/bench_sample.cpp
 #ifndef SPECVERIFY_ROW_SAMPLE_HPP

@@ -3,7 +3,7 @@
 //!
 //! Use it to write a sparsifier. The summary is the base class of the reading that `read_row` returns.
 //! Symbols:    w_v = integer weights (row/integer_weights.hpp), W = sum of all w_v, V = number of ids.
-//! Guarantees: a view that is valid as long as the reading is. If the known bounds on W do not decide a question, the
+//! Guarantees: a view that is valid as long as the reading is. If the known bounds on W do not decide a comparison, the
 //!             row is read again, so decisions always equal the decisions for the exact W: bit-exact.
 //! Cost:       O(1), or O(V) if the bounds on W do not decide; no allocation.
 //! See:        docs/algorithms/summary.md, tests/unit/row/summary_test.cpp
@@ -39,10 +39,11 @@ class row_summary {
     if (!total_bounds().exact()) mark().narrow(mark(), true);
     return total_bounds().least;
   }
-  //! Returns the current bounds on W. After the read their relative width is 6.2 % (probabilities: 1e-4; claimed
-  //! blocks: about twice `error`; without sums: the bounds are 1 and V times the largest weight). For logits in float
-  //! or 16 bits under exec::simd, one more read (or `close_total`) narrows them to about 1e-4, and a second read to
-  //! about 2e-5. For other rows, the first further read computes W. Both are 0 if the reading is expired.
+  //! Returns the current bounds on W; both are 0 if the reading is expired. The relative width after the read is 6.2 %
+  //! for logits, 1e-4 for probabilities, and about twice `error` for claimed blocks. Without sums, the bounds are 1 and
+  //! V times the largest weight. For logits in float or 16 bits under exec::simd, one more read (or `close_total`)
+  //! narrows the width to about 1e-4, and a second read to about 2e-5. For other rows, the first further read computes
+  //! W.
   [[nodiscard]] weight_bounds total_bounds() const noexcept {
     return detail::bounds_of(digest_, base_, mark(), stamp_);
   }
@@ -52,7 +53,7 @@ class row_summary {
   }
   //! Returns decide(W). `decide` must have this property: if it returns the same result for two totals, it returns this
   //! result for all totals between them. `decide` is called with both bounds on W, which are narrowed while the two
-  //! results differ (by ==). It is called at most seven times, and only once, with 0, if the reading is expired.
+  //! results differ (by ==), but at most seven times. If the reading is expired, it is called once, with 0.
   template <class Decide>
   [[nodiscard]] auto decide_by_total(const Decide& decide) const noexcept {
     for (;; narrow_total()) {

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Computes the probability of one token of a row at many temperatures, bounds on it, or draws at those temperatures.
 //!
+//! Sums that are known at a few temperatures bound the probability at all others. If the bounds do not decide a draw,
+//! the row is read at the temperature of the draw, which gives closer bounds.
 //! Symbols:    p_t(v) = e^(z_v / t) / sum over the row, z = the logits after bias and mask. A temperature below 1e-6
 //!             means the point mass at the argmax. The transform's temperature and truncation have no effect.
-//! Test:       a draw at temperature t gives the token iff uniform < p_t(token). For M draws, only these M results are
-//!             computed, never the drawn tokens.
-//! Algorithm:  the log of the sum over all entries except the top entries is convex in 1 / t. Therefore each known
-//!             value of this sum bounds the sum at other temperatures. If the bounds do not decide a test, the row is
-//!             read at that temperature, which adds a known value.
+//! Test:       a draw at temperature t gives the token iff uniform < p_t(token). Other drawn tokens are never computed.
 //! Guarantees: decisions equal exact arithmetic outside a relative margin of 1e-12 (near-tie); probabilities have a
 //!             relative error below 1e-13; bounds always contain the probability. No allocation; noexcept. Twenty tests
-//!             need 0.1 to 0.5 further reads on average, if the reading has 64 top entries and half to all of the
+//!             need 0.1 to 0.5 further reads on average, if the reading has 64 top entries and at least half of the
 //!             highest temperature. Any other reading gives the same results, but more slowly.
 //! Cost:       at most O(V) per temperature. `tempered_probabilities` reads the row once per temperature.
 //! See:        docs/algorithms/tempered.md, tests/unit/row/tempered_test.cpp, benchmarks/bench_tempered.cpp
@@ -266,9 +264,9 @@ template <class Policy, class Scalar>
   return detail::write_tempered(reading_access::open(row), token, temperatures, out);
 }
 
-//! Writes bounds on p_t(token) for every temperature to `out` and returns the filled part. The mean width of the bounds
-//! is at most `width`, unless even exact sums, with bounds 4e-12 p wide, do not reach it. Reads the row at the
-//! temperatures with the widest bounds until the mean is small enough.
+//! Writes bounds on p_t(token) for every temperature to `out` and returns the filled part. Reads the row at the
+//! temperatures with the widest bounds until the mean width is at most `width`. If `width` is too small even for exact
+//! sums, the bounds are 4e-12 p wide.
 //! Errors: as for `tempered_probabilities`; invalid_argument (a width below 0 or not finite).
 template <class Policy, class Scalar>
 [[nodiscard]] result<tempered_intervals> tempered_bounds(const row_reading<Policy, Scalar>& row, token_id token,

@@ -7,11 +7,10 @@
 //! Symbols:    x = drafter's distribution; x^ = the resulting distribution; V = vocabulary size; k = kept.size(); TV =
 //!             total variation distance; x_d = probability of the drawn token under x; r = resolution of the lattice; D
 //!             = sum of the rounded counts minus r.
-//! Guarantees: `exact`: TV(x^, the paper's x^) <= V / 2^32. `lattice`: x^ is the nearest lattice point to the k
-//!             probabilities and the mass of the tail, which is one more entry and comes last in ties. Each listed
-//!             count is multiplied by V - k, so that the tail's count can be shared by V - k tokens and all counts sum
-//!             to r (V - k). Tokens that are drawn from x^ and verified against x^ are lossless in both formats. O(k +
-//!             |D| log k), no allocation, bit-exact.
+//! Guarantees: tokens that are drawn from x^ and verified against x^ are lossless. `exact`: TV(x^, the paper's x^) <= V
+//!             / 2^32. `lattice`: x^ is the nearest lattice point to the k probabilities and the mass of the tail,
+//!             which is one more entry and comes last in ties. Listed counts are multiplied by V - k, so all counts sum
+//!             to r (V - k). O(k + |D| log k), no allocation, bit-exact.
 //! Deviates:   probabilities are integer counts instead of fp32 or 8-bit values. Only `compressed_draft` follows the
 //!             paper's lossy order, in which the token is drawn from x.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines the concept of a sparsifier: a type that chooses which tokens of the drafter's distribution to keep.
 //!
-//! It chooses them from a reading and from a small state, which can hold anything that it learns along the text (for
-//! example, an adaptive threshold). A session keeps one state per draft of a window. After a rejection, it returns to
-//! the state after the last committed token. The output follows the target's distribution with any sparsifier if the
-//! rule is lossless.
+//! A sparsifier sees a reading and a small state. The state can hold anything that the sparsifier learns along the
+//! text, for example an adaptive threshold. A session keeps one state per draft of a window, and after a rejection
+//! returns to the state after the last committed token. If the acceptance rule is lossless, the output follows the
+//! target's distribution with any sparsifier.
 //! Satisfied by `top_k`, `threshold`, `conformal`, `top_p`, `min_p`, `top_n_sigma`, `vocabulary_budget`,
 //! `online_vocabulary_budget`.
 //! Cost: O(1); no allocation.

@@ -5,9 +5,9 @@
 //! After each token, beta increases if the token's row dropped less than alpha, and decreases if it dropped more.
 //! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
 //!             C-SQS, Algorithm 1, (28), (30).
-//! Symbols:    n = index of a token; beta_n = state.beta, alpha = target, eta = step, beta_1 = first_threshold, d_n =
-//!             dropped mass at token n. Linear: beta_{n+1} = min(1, beta_n - eta (d_n - alpha)). Logarithmic: ln
-//!             beta_{n+1} = min(0, ln beta_n - eta (d_n - alpha)).
+//! Symbols:    alpha = target, eta = step, beta_1 = first_threshold, d_n = mass that the row of token n dropped.
+//!             Linear: beta becomes min(1, beta - eta (d_n - alpha)). Logarithmic: ln beta becomes min(0, ln beta - eta
+//!             (d_n - alpha)).
 //! Guarantees: while the cap (`max_support_size`) does not bind, the mean of d_1..d_N is at most `dropped_mass_bound`
 //!             for every sequence of distributions. The support is never empty. O(top entries); no allocation. Supports
 //!             are bit-exact for a given beta. beta is never sent; it is the same in every build, except that x87
@@ -60,8 +60,8 @@ struct conformal {
   double step = 1e-3;
   double first_threshold = 1e-3;  //!< beta_1, finite; positive for a logarithmic update
   conformal_update update = conformal_update::linear;
-  //! logarithmic only: tokens above this probability are dropped only by the cap; 0: alpha / V, the largest value that
-  //! keeps the bound
+  //! least threshold of the logarithmic update; only the cap drops tokens with a higher probability. 0: alpha / V, the
+  //! largest value for which the bound holds
   double least_threshold = 0;
   //! maximum number of tokens, of which the largest are kept. Must be set, because a flat row can move a linear beta
   //! below 0, and then about 1 / alpha supports keep every token. Set it to V for no limit

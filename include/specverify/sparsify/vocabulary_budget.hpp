@@ -5,15 +5,15 @@
 //! The k most probable tokens keep their probabilities, and all other tokens share the remaining mass equally.
 //! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
 //!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
-//! Symbols:    x = drafter's distribution; y = target's distribution; x^_k = x after this compression; r_k = the
-//!             remaining mass; V = vocabulary size; TV = total variation distance; N(k) = 2 TV(x, x^_k) =
-//!             tail_profile::distortion(k).
-//! Guarantees: N(k) does not increase with k, so sizes are found by bisection: O(V) to sort and sum, O(log^2 V) per
-//!             size; no allocation. If N(k) <= epsilon, then for any y: a token d that is drawn from x and tested
-//!             against x_d has a distribution within a TV of epsilon of y. A token that is drawn from x^_k and verified
-//!             against x^_k has exactly the distribution y, and its acceptance probability falls by at most epsilon /
-//!             2. The weights are integers (bit-exact). N(k) is a double; it differs by at most 2^-50 r_k from the N(k)
-//!             of the weights, and by at most V / 2^30 + 2^-23 from the N(k) of the exact distribution.
+//! Symbols:    x = drafter's distribution; x^_k = x after this compression; y = target's distribution; V = vocabulary
+//!             size; TV = total variation distance; N(k) = 2 TV(x, x^_k) = tail_profile::distortion(k).
+//! Guarantees: O(V) to sort and sum, O(log^2 V) per size, by bisection, because N(k) does not increase with k; no
+//!             allocation. If N(k) <= epsilon, two bounds hold for any y. If a token is drawn from x and tested against
+//!             its probability under x, the TV between the committed distribution and y is at most epsilon. If a token
+//!             is drawn from x^_k and verified against x^_k, the committed distribution is exactly y, and the
+//!             acceptance probability falls by at most epsilon / 2. Weights are integers (bit-exact). The double N(k)
+//!             is within 2^-50 of the N(k) of the weights, and within V / 2^30 + 2^-23 of the N(k) of the exact
+//!             distribution.
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,

@@ -5,10 +5,10 @@
 //! makes the rule stricter, and a larger gamma makes it looser.
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590).
-//! Symbols:    A = attention row of the query that produced the token's logits; std = population standard deviation;
-//!             a_(k) = the k-th largest of n weights.
-//! Rule:       a_(k) > max(A) - gamma * std(A) + 1e-12 max(A), and n >= k. An option uses the mean of the k largest
-//!             weights instead of a_(k).
+//! Symbols:    A = attention row of the query that produced the token's logits; std = population standard deviation; n
+//!             = number of weights.
+//! Rule:       the k-th largest weight > max(A) - gamma * std(A) + 1e-12 max(A), and n >= k. An option uses the mean of
+//!             the k largest weights instead.
 //! Guarantees: sums are in double, in ascending order; O(n), with 31 more passes for the mean; no allocation; noexcept.
 //! Deviates:   the paper does not specify the attention row, the statistic of the k largest weights, or the kind of
 //!             standard deviation. According to its text, rows with a few large weights should pass, but the rule

@@ -34,9 +34,9 @@ struct coupled_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
   //! Verifies like `token_rule::verify`, with the same workspace. Draft i is at position `random.position` + i; the
-  //! source of `random` is not read. A forced reject commits the winner of the race. Errors: the errors of `read_row`
-  //! and `row_reading::race` (`where` = row); too_few_rows (`where` = number of rows); output_too_small, size_mismatch
-  //! (too few `forced_rejects`); workspace_too_small.
+  //! source of `random` is not read. A forced reject commits the winner of the race.
+  //! Errors: the errors of `read_row` and `row_reading::race` (`where` = row); too_few_rows (`where` = number of rows);
+  //!         output_too_small, size_mismatch (too few `forced_rejects`); workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

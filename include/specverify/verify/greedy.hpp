@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Verifies greedily: accepts a draft if it is the target's argmax, so the text is the target's own greedy text.
 //!
+//! If the verdict has a next token, it is the target's argmax after the accepted drafts.
 //! Paper:      arXiv 2604.17701 (baseline SD-greedy).
-//! Symbols:    x_i = drafts[i]; p_i = rows(i) under rows.transform(i); T = first i with x_i != argmax p_i, or the
-//!             number of drafts; y = argmax p_T, the token after the accepted drafts.
 //! Guarantees: unconditional: for any drafts, the text equals the target's greedy text. The rule reads each row once,
 //!             without a softmax (PRF-5), or twice if log-probabilities are requested, and no row after the first
 //!             mismatch. It reads no uniforms. No allocation. Bit-exact; ties go to the smaller id. A row counts as a
@@ -29,10 +28,10 @@ SPECVERIFY_NAMESPACE_BEGIN
 struct greedy_rule {
   static constexpr guarantee strength = guarantee::unconditional;
 
-  //! Verifies like `token_rule::verify`, but a forced reject commits the argmax. Log-probabilities are computed under
-  //! the row's transform; they cost one more read per row and need workspace. Without log-probabilities, the workspace
-  //! is unused. Errors: the errors of `argmax` and, with log-probabilities, of `read_row` (`where` = row); too_few_rows
-  //! (`where` = number of rows); output_too_small; size_mismatch (too few `forced_rejects`); workspace_too_small.
+  //! Verifies like `token_rule::verify`, but a forced reject commits the argmax. Only log-probabilities need workspace,
+  //! and one more read per row; they are computed under the row's transform.
+  //! Errors: the errors of `argmax` and, with log-probabilities, of `read_row` (`where` = row); too_few_rows (`where` =
+  //!         number of rows); output_too_small; size_mismatch (too few `forced_rejects`); workspace_too_small.
   template <execution_policy Policy, lossless_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

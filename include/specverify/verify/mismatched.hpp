@@ -28,8 +28,9 @@ struct lossy_token_rule {
   static constexpr guarantee strength = guarantee::lossy;
 
   //! Verifies like `token_rule::verify`, but accepts drafts of any kind. The workspace must have
-  //! `verify_workspace_size` bytes. Errors: the errors of `token_rule::verify`; invalid_resolution (a count exceeds the
-  //! resolution, or the resolution of a claimed distribution is 0; `where` = index of the draft).
+  //! `verify_workspace_size` bytes.
+  //! Errors: the errors of `token_rule::verify`; invalid_resolution (a count exceeds the resolution, or the resolution
+  //!         of a claimed distribution is 0; `where` = index of the draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>& random, const verify_request& request,

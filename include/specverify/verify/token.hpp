@@ -5,10 +5,10 @@
 //! Each draft must carry the distribution from which it was drawn, which can be any distribution.
 //! Paper:      Leviathan et al. (arXiv 2211.17192), Chen et al. (2302.01318); as used by arXiv 2507.00605 (Q-S),
 //!             2510.09942 (SQS), 2505.11788 (HLM).
-//! Symbols:    L = number of drafts; x_i = drafts[i]; p_i = target's distribution at draft i; q^_i = distribution that
-//!             x_i carries; U_i = uniform random number. x_i is accepted if U_i q^_i(x_i) < p_i(x_i)
-//!             (row/acceptance.hpp). The token after the accepted drafts is drawn from norm((p_i - q^_i)+) after a
-//!             rejection of x_i, and from p_L if no draft is rejected.
+//! Symbols:    L = number of drafts; x = a draft; q^ = distribution that x carries; p = target's distribution at x; U =
+//!             uniform random number. x is accepted if U q^(x) < p(x) (row/acceptance.hpp). A rejected x is replaced by
+//!             a token drawn from norm((p - q^)+). If all drafts are accepted, one more token is drawn from the
+//!             target's distribution after them.
 //! Guarantees: lossless if every draft was drawn from the distribution that it carries. Unconditional for a
 //!             `claimed_draft` without a count, which is treated as a point mass. The rule reads each row once, O(V),
 //!             and rarely a second time: if a decision needs a more precise normalizer, or `trial_cap` proposals did

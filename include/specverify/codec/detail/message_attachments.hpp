@@ -14,9 +14,9 @@ namespace detail {
 [[nodiscard]] constexpr bool has_parts(const attachment_format& format) noexcept {
   return format.hidden_with_draft || format.drafted_probability;
 }
-//! Return the number of bits for the number of skipped ids, and for the number of drafts that have bytes in the
-//! attachments (parts). The second number repeats the number of drafts, because a reader otherwise learns this number
-//! only while it decodes the range code.
+//! Return the widths in bits of two fields: the number of skipped ids, and the number of drafts with bytes in the
+//! attachments. The second field repeats the number of drafts, because a reader otherwise learns this number only while
+//! it decodes the range code.
 [[nodiscard]] constexpr unsigned skipped_width(const wire_format& format) noexcept {
   return ceil_log2(std::uint64_t{format.attachments.max_skipped} + 1);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: computes exact weights, and masks of values that reach a threshold, for rows with claimed block
-//! maxima and sums (row/blocks.hpp).
+//! Scalar reference: computes exact weights, and masks of values that reach a threshold, for rows whose engine supplies
+//! the maximum and the sum of each block (row/blocks.hpp).
 #ifndef SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP
 #define SPECVERIFY_KERNEL_SCALAR_BLOCKS_HPP
 

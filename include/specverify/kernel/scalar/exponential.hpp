@@ -53,8 +53,8 @@ inline constexpr double coarse_range = 60.0;        // maximum distance of a ref
   return SPECVERIFY_LIKELY(scale > 0x1.0p-126) ? static_cast<float>(scale) : 0x1.0p-126f;
 }
 
-//! Returns w for the difference z - reference. For differences above coarse_range * T the result is positive, but
-//! unspecified.
+//! Returns w, the coarse exponential of a difference z - reference. For differences above coarse_range * T, w is
+//! positive but unspecified.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE float coarse_exponential(float difference, float scale) noexcept {
   const float scaled = difference * scale;  // a NaN becomes the minimum
   const float above = scaled > static_cast<float>(coarse_minimum) ? scaled : static_cast<float>(coarse_minimum);

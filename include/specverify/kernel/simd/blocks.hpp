@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Computes exact weights and masks of large values, for rows with claimed block maxima and sums (row/blocks.hpp), with
-//! vector instructions.
+//! Computes exact weights and masks of large values with vector instructions, for rows whose engine supplies the
+//! maximum and the sum of each block (row/blocks.hpp).
 #ifndef SPECVERIFY_KERNEL_SIMD_BLOCKS_HPP
 #define SPECVERIFY_KERNEL_SIMD_BLOCKS_HPP
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the largest entries of a row with vectors. Values select the candidates, and integer weights decide among
-//! them.
+//! Finds the largest entries of a row with vectors. Values select candidates, and integer weights decide among these.
 //!
 //! The coarse pass keeps the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
-//! maxima is a lower bound on the `wanted`-th largest value, so other lanes are skipped. If too many ids reach the
-//! bound (for example, because of ties), a sample suggests a higher weight. All ids above this weight are listed, and
-//! ties with it only up to `wanted` ids.
+//! maxima is a lower bound on the `wanted`-th largest value, so lanes below it are skipped. If too many ids reach the
+//! bound (for example, because of ties), a sample suggests a higher weight. The list then has all ids above this
+//! weight, but at most `wanted` ids with exactly this weight.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 

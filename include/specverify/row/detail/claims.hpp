@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides functions for rows with claimed block maxima and sums (row/blocks.hpp), for CPU and GPU code: checks of
-//! claims, bounds on Z, and a proposal from a block that was read. This header compiles as C++17.
+//! Provides functions for rows whose engine supplies the maximum and the sum of each block (row/blocks.hpp): checks of
+//! these claims, bounds on Z, and a proposal from a block that was read. CPU and GPU code share them (C++17).
 #ifndef SPECVERIFY_ROW_DETAIL_CLAIMS_HPP
 #define SPECVERIFY_ROW_DETAIL_CLAIMS_HPP
 

@@ -55,8 +55,8 @@ struct marked_row {
         sum_weights(self.policy, self.source, weights_of(self.source, self.maximum, self.temperature));
     mark.summed = true;
   }
-  //! Tightens least <= W <= most. A weight differs from 2^31 e^x by at most 1/2 + 2^-26 times 2^31 e^x. For
-  //! probabilities, the difference is at most 1.
+  //! Tightens least <= W <= most. A weight differs from its real value e by at most 1/2 + 2^-26 e, or by at most 1 for
+  //! probabilities.
   [[gnu::noinline]] void bound(normaliser_bounds of) noexcept {
     constexpr double slack = 0x1p-25;
     const double one = static_cast<double>(kernel::weight_one), size = static_cast<double>(source.size);
