@@ -37,7 +37,7 @@ enum specverify_action {
   SPECVERIFY_ROLLBACK = 4,   // truncate the engine's cache to `position` tokens
   SPECVERIFY_COMMITTED = 5,  // `tokens` at `position` are final; the first `accepted` of them are accepted drafts
   SPECVERIFY_TENTATIVE = 6,  // `tokens` at `position` are drafts and may be retracted
-  SPECVERIFY_RETRACTED = 7,  // drafted tokens from `position` on are invalid
+  SPECVERIFY_RETRACTED = 7,  // drafted tokens starting at `position` are invalid
   SPECVERIFY_SCORE = 8,      // wisv, cloud: score `rows` drafts: `positions` marks them, `bytes` has their vectors
   SPECVERIFY_FINISHED = 9,   // the text is complete; see `stop`
   SPECVERIFY_FAILED = 10     // the session is over; see `reason`
@@ -104,8 +104,8 @@ typedef struct specverify_extras {
   size_t attention_count;
 } specverify_extras;
 
-// Callbacks of a host. In a model, the callbacks from `keep_from` on may be null; in the cloud, `row` may be null if
-// `token` is not. `reconnect` and `on_output` may be null. Any other null callback makes the call return null_span.
+// Callbacks of a host. In a model, `keep_from` and the callbacks after it may be null; in the cloud, `row` may be null
+// if `token` is not. `reconnect` and `on_output` may be null. Any other null callback makes the call return null_span.
 
 typedef int32_t specverify_feed(void* self, uint32_t position, const int32_t* tokens, size_t count, uint32_t rows);
 typedef int32_t specverify_give_token(void* self, uint32_t index, int32_t* given);
@@ -116,7 +116,7 @@ typedef int32_t specverify_hear(void* self, const specverify_output* output);
 typedef struct specverify_model {
   size_t struct_size;
   void* self;
-  // Feeds tokens from `position` on; position 0 begins a new text. Rows of the last `rows` tokens are needed.
+  // Feeds tokens starting at `position`; position 0 begins a new text. Rows of the last `rows` tokens are needed.
   specverify_feed* feed;
   // Returns row `index`, from 0. The row must stay valid until the next feed. All rows of a feed must have one scalar
   // type.

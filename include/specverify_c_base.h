@@ -19,9 +19,9 @@ extern "C" {
 
 // ---- Header and library
 
-// Version number of this interface. Structs of options, systems and rounds contain the number with which the program
-// was compiled; `..._defaults()` and specverify_system_named set it. If the library has another number, a call with
-// such a struct returns abi_mismatch (`where` = the library's number).
+// Version number of this interface. Structs of options, systems and rounds contain the number in the headers of the
+// program; `..._defaults()` and specverify_system_named set it. If the library has another number, a call with such a
+// struct returns abi_mismatch (`where` = the library's number).
 #define SPECVERIFY_ABI 4u
 SPECVERIFY_API uint32_t specverify_abi(void);
 // Returns major * 10000 + minor * 100 + patch of the loaded library.
@@ -95,7 +95,7 @@ typedef struct specverify_transform {
 } specverify_transform;
 
 // Writes the defaults into a struct of `size` bytes, like every `..._init`. Use it in a program that cannot call inline
-// functions. Pass the size and the ABI number of the headers with which the program was compiled.
+// functions. Pass the size and the ABI number of the program's headers.
 // Errors: abi_mismatch, struct_size_wrong, null_span (`made` is null).
 SPECVERIFY_API specverify_status specverify_transform_init(specverify_transform* made, size_t size, uint32_t abi);
 static inline specverify_transform specverify_transform_defaults(void) {
@@ -152,8 +152,8 @@ typedef struct specverify_allocator {
   void (*deallocate)(void* self, void* memory, size_t size, size_t alignment);
 } specverify_allocator;
 
-// A table of weights, with which an edge can send the ids of its drafts in fewer bits (docs/algorithms/token_prior.md).
-// Any number of sessions and threads can use a table at the same time.
+// A table of weights. With it, an edge can send the ids of drafts in fewer bits (docs/algorithms/token_prior.md). Any
+// number of sessions and threads can use a table at the same time.
 typedef struct specverify_prior specverify_prior;
 
 // Reads the file of a table for a vocabulary of `vocab_size` tokens. `memory` may be null for the C++ heap. On an error
@@ -222,7 +222,7 @@ typedef struct specverify_cloud_options {
   uint32_t max_skipped;
   uint32_t max_hidden_bytes;
   uint32_t max_message_bytes;
-  // tables with which edges may code ids, at most 16; the tables must outlive the session
+  // tables that edges may use to code ids, at most 16; the tables must outlive the session
   const specverify_prior* const* priors;
   size_t prior_count;
   // shared-noise: kind of noise, for example the kind of the engine that samples the tokens. 0: the kind that the edge

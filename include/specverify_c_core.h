@@ -37,7 +37,7 @@ typedef struct specverify_key {
   uint32_t word[2];
 } specverify_key;
 
-// Memory in which a function works. The results of the function can point into this memory.
+// Workspace of a function. Results of the function can point into this memory.
 typedef struct specverify_space {
   void* data;
   size_t size;

@@ -38,8 +38,8 @@ using owned_sampler = std::unique_ptr<llama_sampler, sampler_deleter>;
 template <class Model>
 class constrained {
  public:
-  //! `penalties` accepts every token, and `grammar` the tokens from `prompt_length` on. Either may be null. The given
-  //! samplers stay unchanged and are cloned.
+  //! `penalties` accepts every token, and `grammar` the tokens starting at `prompt_length`. Either may be null. The
+  //! given samplers stay unchanged and are cloned.
   constrained(Model& model, owned_sampler penalties, owned_sampler grammar, std::uint32_t prompt_length)
       : model_(&model), first_{std::move(penalties), std::move(grammar)}, prompt_length_(prompt_length) {
     start_over();

@@ -46,8 +46,8 @@ struct lattice_list {
     list.ids[max_device_selected + i] = static_cast<std::uint32_t>(shifted >> digits);
     list.weights[max_device_selected + i] = static_cast<std::uint32_t>(shifted & ((1u << digits) - 1));
   }
-  //! Returns a key that is larger for entries whose count changes first. If `lose`, counts decrease from the last entry
-  //! by (zeta, id) on; otherwise they increase from the first entry on.
+  //! Returns a key that is larger for entries whose count changes first. If `lose`, counts decrease starting with the
+  //! last entry by (zeta, id); otherwise they increase starting with the first entry.
   [[nodiscard]] __device__ __forceinline__ std::uint64_t key(std::uint32_t i, bool lose) const noexcept {
     const std::uint64_t shifted = std::uint64_t{list.ids[max_device_selected + i]} << digits |
                                   std::uint64_t{list.weights[max_device_selected + i]};

@@ -114,8 +114,8 @@ template <class Scalar>
   return no_token;
 }
 
-//! Makes trials from the counter `first` on until one is accepted, as in serial order. Returns the number of trials
-//! made, or `cap` if none is accepted. Every thread gets the number and the token.
+//! Makes trials, starting at the counter `first`, until one is accepted, as in serial order. Returns the number of
+//! trials made, or `cap` if none is accepted. Every thread gets the number and the token.
 template <class Scalar, class Key>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t draw_in_trials(const drawn_row<Scalar>& row,
                                                                       const device_stream<Key>& random,
@@ -139,8 +139,8 @@ template <class Scalar, class Key>
   return cap;
 }
 
-//! Sums a row's exact weights serially until the sum exceeds `target`, and returns the id at which it does. If it never
-//! does, returns the last id of positive weight, or no_token if there is none. `sum` is correct only in lane 0.
+//! Sums a row's exact weights serially until the sum exceeds `target`, and returns that id. If the sum never exceeds
+//! it, returns the last id of positive weight, or no_token if there is none. `sum` is correct only in lane 0.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id walk(const drawn_row<Scalar>& row, double target, double& sum,
                                                        sample_room& room) noexcept {

@@ -104,8 +104,8 @@ class delivery {
     if (!acknowledges_ && !asks_) return {};
     return next_data({window_.end(), std::span<std::byte>(bare_).subspan(max_datagram_overhead, 0)});
   }
-  //! Client: returns the time at which to call `tick`, which repeats messages and requests missing messages. There is a
-  //! deadline while an incarnation is open or being opened, but a host that waits for no message need not call `tick`.
+  //! Client: returns when to call `tick`, which repeats messages and requests missing messages. There is a deadline
+  //! while an incarnation is open or being opened, but a host that waits for no message need not call `tick`.
   [[nodiscard]] std::optional<std::uint64_t> deadline() const noexcept { return deadline_; }
   //! Returns whether all messages sent have arrived. Also acknowledges received messages now, without a message to
   //! send.
@@ -261,7 +261,7 @@ class delivery {
   detail::send_window window_;
   std::uint32_t nonces_ = 0;    // number of nonces drawn
   std::uint32_t expected_ = 0;  // messages below this number have arrived
-  std::uint32_t seen_end_ = 0;  // end of all messages that arrived, including those not taken
+  std::uint32_t seen_end_ = 0;  // end of all messages that arrived, even if not taken
   std::uint32_t attempts_ = 0;
   std::uint32_t unsaid_ = 0;  // messages taken since the last datagram
   std::optional<std::uint32_t> asked_for_{};

@@ -162,7 +162,7 @@ struct device_uniforms {
   const std::uint32_t* positions = nullptr;  //!< indexed by row: absolute token position
   const std::uint32_t* rounds = nullptr;     //!< indexed by row: round in the session
 
-  //! Returns the stream of one purpose, from `lane` on.
+  //! Returns the stream of one purpose, starting at `lane`.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_stream<Key> at(purpose use,
                                                                       std::uint32_t lane = 0) const noexcept {
     return {keys, key_pitch, positions, rounds, use, lane};

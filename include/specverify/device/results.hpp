@@ -59,14 +59,14 @@ struct device_total {
   std::uint64_t total_weight = 0;
 };
 
-//! Destination of the integer weights of a batch: row r has `pitch` entries from r * pitch on.
+//! Destination of the integer weights of a batch: row r has `pitch` entries starting at r * pitch.
 struct device_weights {
   device_total* rows = nullptr;     //!< indexed by row
   std::uint32_t* values = nullptr;  //!< one per id; not written for a row with an error
   std::size_t pitch = 0;
 };
 
-//! Destination of the distributions of a batch as floats: row r has `pitch` entries from r * pitch on.
+//! Destination of the distributions of a batch as floats: row r has `pitch` entries starting at r * pitch.
 struct device_probabilities {
   status* rows = nullptr;   //!< indexed by row
   float* values = nullptr;  //!< one per id; not written for a row with an error
@@ -81,7 +81,7 @@ struct device_support {
   std::uint64_t total_weight = 0;  //!< W of the row, or 0 if not requested
 };
 
-//! Destination of the supports of a batch: row r has `pitch` entries from r * pitch on.
+//! Destination of the supports of a batch: row r has `pitch` entries starting at r * pitch.
 struct device_supports {
   device_support* rows = nullptr;    //!< indexed by row
   token_id* ids = nullptr;           //!< ascending
@@ -104,7 +104,7 @@ struct device_disagreement {
   std::uint32_t reads = 0;          //!< reads of the row that the decision needed
 };
 
-//! Destination of the distributions of a batch: row r has `pitch` entries from r * pitch on.
+//! Destination of the distributions of a batch: row r has `pitch` entries starting at r * pitch.
 struct device_laws {
   device_law* rows = nullptr;       //!< indexed by row
   token_id* ids = nullptr;          //!< ascending

@@ -29,7 +29,7 @@ struct tempered_draw {
   bool is_open = false;  // whether Z decides
 };
 
-//! Draws of the rows from `first_row` on, beginning at sample `first`.
+//! Draws of the rows starting at `first_row`, beginning at sample `first`.
 template <class Scalar, class Key>
 struct tempered_draws_of {
   device_batch<Scalar> batch;

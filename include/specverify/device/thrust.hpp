@@ -49,7 +49,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace exec {
 
-//! Holds the Thrust execution policy with which a batch is run.
+//! Holds the Thrust execution policy that runs a batch.
 template <class Policy>
 struct thrust_on {
   Policy policy;

@@ -201,7 +201,7 @@ template <class Policy, class Scalar, class Key>
       [&] { return thrust_detail::verify_rounds(how.policy, rule.trial_cap, rounds, random, out); });
 }
 
-//! Verifies `rounds` by the greedy rule. It needs no random numbers; temperature and truncation do not matter. Errors
+//! Verifies `rounds` by the greedy rule. It needs no random numbers; temperature and truncation have no effect. Errors
 //! of the call: as for the token rule, except that no random numbers are checked.
 template <class Policy, class Scalar>
 [[nodiscard]] status verify_batch(const exec::thrust_on<Policy>& how, const device_greedy_rule&,

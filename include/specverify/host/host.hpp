@@ -24,7 +24,7 @@ template <class Link>
 struct link_end {
   Link& link;
   status lost{};
-  status ended{};  // the observer's error with which the text ends
+  status ended{};  // the observer's error that ends the text
 
   void send(std::span<const std::byte> message) {
     if (lost.ok()) lost = link.send(message);

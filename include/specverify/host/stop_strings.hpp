@@ -58,7 +58,7 @@ class stop_strings {
 
   [[nodiscard]] bool found() const noexcept { return found_; }
   //! Returns the number of bytes that may be shown: all bytes before the string that was found. Until a string is
-  //! found, all bytes except the longest suffix of the text with which a string begins.
+  //! found, all bytes except the longest suffix of the text that begins a string.
   [[nodiscard]] std::uint64_t bytes() const noexcept {
     if (found_) return shown_;
     std::size_t held = 0;

@@ -21,7 +21,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! A rate at which every transfer takes no time (the paper's infinite capacity). Infinity itself is rejected, because
+//! A rate that makes every transfer take no time (the paper's infinite capacity). Infinity itself is rejected, because
 //! fast-math does not preserve it.
 inline constexpr double unlimited_rate = 0x1p1000;
 

@@ -56,7 +56,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!numeric::is_within(options.round_trip, detail::longest_time))
     return detail::link_error(errc::invalid_duration, 7);
   if (options.stream >= detail::stream_limit) return detail::link_error(errc::invalid_argument, 8);
-  // The rate at the floor must be valid, too, because it is the lowest rate.
+  // The rate at the floor must also be valid, because it is the lowest rate.
   if (!numeric::is_positive_within(shannon_rate(options.bandwidth, options.mean_snr * options.minimum_gain),
                                    unlimited_rate))
     return detail::link_error(errc::invalid_rate, 2);

@@ -94,7 +94,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] constexpr double downlink_time(double bits, const channel_state& link) noexcept {
   return transfer_time(bits, link.downlink_rate, link.downlink_loss);
 }
-//! Returns the time of one exchange: uplink, downlink and round trip. WISV (6), if the sizes are those of FH.
+//! Returns the time of one exchange: uplink, downlink and round trip. This is WISV (6) for the sizes of FH.
 [[nodiscard]] constexpr double exchange_time(double uplink_bits, double downlink_bits,
                                              const channel_state& link) noexcept {
   return uplink_time(uplink_bits, link) + downlink_time(downlink_bits, link) + link.round_trip;

@@ -25,7 +25,7 @@
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_TYPES_BEGIN
 
-//! Bits to count: those in the paper's formula as printed, or every field that a receiver needs.
+//! Bits to count: only the terms of the paper's formula as printed, or every field that a receiver needs.
 enum class bit_accounting : std::uint8_t { paper = 0, wire = 1 };
 
 //! HLM and related methods: probabilities with ids, one draft per round.

@@ -28,8 +28,8 @@ SPECVERIFY_TYPES_BEGIN
 inline constexpr std::uint32_t dqn_actions = 22;
 inline constexpr std::uint32_t dqn_inputs = observed_probabilities + 3;
 
-//! Location of a fully connected layer in the array of weights: from `offset` on, the weights [input][output], then one
-//! bias per output.
+//! Location of a fully connected layer in the array of weights: starting at `offset`, the weights [input][output], then
+//! one bias per output.
 struct dqn_layer {
   std::uint32_t inputs = 0, outputs = 0, offset = 0;
   [[nodiscard]] SPECVERIFY_INLINE constexpr std::uint32_t bias() const noexcept { return offset + inputs * outputs; }

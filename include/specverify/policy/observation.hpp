@@ -50,7 +50,7 @@ struct observation {
   //! probability of each accepted token in the drafter's own distribution, newest last; zeros at the front if there are
   //! fewer than 64
   std::array<float, observed_probabilities> accepted_probability{};
-  //! entries in the order in which the resolutions were first used
+  //! entries in the order of first use
   std::array<resolution_acceptance, observed_resolutions> acceptance{};
 };
 

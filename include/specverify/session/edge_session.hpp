@@ -120,7 +120,7 @@ class edge_session : public detail::endpoint {
     if (outputs_.empty() && pieces_.open) push_text();
     return outputs_.pop();
   }
-  //! Returns the time at which to call `tick`; no value if no call is necessary.
+  //! Returns when to call `tick`, or no value if no call is necessary.
   [[nodiscard]] std::optional<session_time> deadline() const noexcept {
     const std::optional<session_time>&asked = deadline_, &ahead = ahead_.deadline;
     return ahead.has_value() && (!asked.has_value() || *ahead < *asked) ? ahead : asked;
@@ -271,7 +271,7 @@ class edge_session : public detail::endpoint {
   std::size_t body_ = 0;                      // bytes of the draft that is ready in `message_`
   std::uint32_t in_vain_ = 0;                 // handshakes since the last progress
   std::uint32_t furthest_ = 0;                // length of the longest text that the cloud has reported
-  std::uint32_t stale_from_ = 0;              // length to which the cache is truncated when the obsolete row arrives
+  std::uint32_t stale_from_ = 0;              // the cache's length after truncation when the obsolete row arrives
   stop_cause cause_ = stop_cause::cancelled;  // sent with `stop` if the host ends the text
   bool row_wanted_ = false;
   bool row_stale_ = false;  // the wanted row is obsolete

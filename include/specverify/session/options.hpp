@@ -161,7 +161,7 @@ struct cloud_options {
   //! kind of noise in sessions with shared noise, for example that of the engine that supplies the tokens; none: the
   //! kind that the edge requests. A restored session keeps the kind in its journal
   noise_kind noise = noise_kind::none;
-  //! tables with which edges may code ids, each of V ids. The pointers are copied, but the tables must outlive the
+  //! tables that edges may use to code ids, each of V ids. The pointers are copied, but the tables must outlive the
   //! session. An edge sends plain ids if its hello names another table, or if a coded draft could exceed
   //! max_message_bytes
   std::span<const prior_table* const> priors{};

@@ -26,11 +26,11 @@ enum class session_action : std::uint8_t {
   //! journal; appending them is also correct, but takes more disk
   journal,
   send,       //!< send `bytes` as one message
-  evaluate,   //!< feed `tokens` from `position` on; supply rows for the last `rows` tokens
+  evaluate,   //!< feed `tokens` starting at `position`; supply rows for the last `rows` tokens
   rollback,   //!< truncate the engine's cache to `position` tokens
-  committed,  //!< `tokens` from `position` on are final; the first `accepted` tokens are accepted drafts
-  tentative,  //!< `tokens` from `position` on are drafts and may be retracted
-  retracted,  //!< the drafts from `position` on are invalid
+  committed,  //!< `tokens` starting at `position` are final; the first `accepted` tokens are accepted drafts
+  tentative,  //!< `tokens` starting at `position` are drafts and may be retracted
+  retracted,  //!< the drafts starting at `position` are invalid
   //! cloud, semantic rule: `rows` drafts differ from the target's argmax. `positions` marks them within the round, and
   //! `bytes` holds their hidden vectors in ascending order, as received. Call `supply_scores` with the scores
   score,

@@ -196,7 +196,8 @@ template <class Skip>
 }
 
 //! CU-HLM: like U-HLM, but uploads the k largest entries and a uniform tail. The token is drawn from the whole row. The
-//! token's probability in the row is sent, too, and the acceptance test uses this probability. The text is lossy.
+//! edge also sends the token's probability in the row, and the acceptance test uses this probability. The text is
+//! lossy.
 struct cu_hlm_settings {
   std::uint32_t support_size = 30;  //!< k; for the online rule, the maximum of k
   std::uint32_t resolution = 255;   //!< l, the sum of the counts of the entries

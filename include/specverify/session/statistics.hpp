@@ -80,7 +80,7 @@ struct round_record {
   std::uint64_t draft_bytes = 0;
   std::uint64_t supply_bytes = 0;
   std::uint64_t feedback_bytes = 0;
-  std::uint64_t began = 0;  //!< time at which the row for the first draft was requested
+  std::uint64_t began = 0;  //!< time when the row for the first draft was requested
   std::uint64_t sent = 0;   //!< time of the first send; the drafting time is sent - began
   //! time of the verdict; answered - sent is the time for uplink, verification and downlink
   std::uint64_t answered = 0;

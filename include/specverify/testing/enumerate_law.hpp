@@ -34,7 +34,7 @@ struct enumerate_law_options {
   std::uint32_t grid = 4;  //!< probes inside [0, 1) per dimension, in addition to both ends
   //! additional probes at 4^-j and 1 - 4^-j for j = 1, ..., end_probes (at most 26): for distributions with heavy tails
   std::uint32_t end_probes = 0;
-  std::uint32_t checks = 2000;    //!< number of random points at which the result is tested
+  std::uint32_t checks = 2000;    //!< number of random points to test the result
   std::uint32_t refinements = 4;  //!< maximum number of additional searches after failed checks
   //! maximum calls of the function; if they are not enough, the result is not `complete`
   std::uint64_t max_evaluations = std::uint64_t{1} << 33;

@@ -14,8 +14,8 @@
 SPECVERIFY_TYPES_BEGIN
 namespace cuda_detail {
 
-//! A row against which a thread block tests tokens and from which it draws. `Cuts`: rows may be truncated; kernels for
-//! other batches omit the code for truncated rows.
+//! A row for a thread block to test tokens and draw from. `Cuts`: rows may be truncated; kernels for other batches omit
+//! the code for truncated rows.
 template <class Scalar, bool Cuts>
 struct tested_row {
   drawn_row<Scalar> drawn;

@@ -64,8 +64,8 @@ struct kept_law {
   return size <= staged_terms * kernel::exact_size;
 }
 
-//! Computes the terms of the ids from `first` on, 16 ids per thread, and returns their address. A barrier must follow
-//! before another warp reads them.
+//! Computes the terms of the ids starting at `first`, 16 ids per thread, and returns their address. A barrier must
+//! follow before another warp reads them.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ const double* load_terms(const drawn_row<Scalar>& row,
                                                                   const left_weight& weight, std::uint32_t first,
@@ -83,7 +83,7 @@ template <class Scalar>
   return place;
 }
 
-//! Returns the number of the row's terms in a pass from `first` on.
+//! Returns the number of the row's terms in a pass that starts at `first`.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t terms_from(std::uint32_t first, std::uint32_t size) noexcept {
   const std::uint32_t left = (size - first + kernel::exact_size - 1) / kernel::exact_size;
   const std::uint32_t most = blockDim.x / kernel::lane_count;
@@ -129,8 +129,8 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return skipped;
 }
 
-//! Returns the id of the term at which the running sum exceeds `target` by more than the slack, or no_id if no sum
-//! does. If an earlier sum is closer to `target` than the slack, returns not_proven. Runs on the first thread, on
+//! Returns the id of the term where the running sum exceeds `target` by more than the slack, or no_id if no sum does.
+//! If an earlier sum is closer to `target` than the slack, returns not_proven. Runs on the first thread, on
 //! room.entries.
 [[nodiscard]] __device__ __forceinline__ std::uint32_t scan_term(double& sum, double target, double slack,
                                                                  std::uint32_t first, std::uint32_t count,
@@ -144,8 +144,8 @@ inline constexpr std::uint32_t not_proven = no_id - 1;
   return no_id;
 }
 
-//! Returns the id at which the running sum exceeds `target`, if it does so by more than the slack, otherwise no_token.
-//! The id equals the result of `walk_row`. Uses the staged terms of `sum_of_row`. Every thread gets the result.
+//! Returns the id where the running sum exceeds `target`, if it does so by more than the slack, otherwise no_token. The
+//! id equals the result of `walk_row`. Uses the staged terms of `sum_of_row`. Every thread gets the result.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id find_in_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                               double target, double slack, block_room& room) noexcept {
@@ -177,9 +177,8 @@ template <class Scalar>
   return no_token;
 }
 
-//! Sums `size` weights, weight_at(i), serially and returns the index at which the sum exceeds `target`. If it never
-//! does, returns the last index of positive weight, or no_id if there is none. `sum` is correct only in the first
-//! thread.
+//! Sums `size` weights, weight_at(i), serially and returns the index where the sum exceeds `target`. If it never does,
+//! returns the last index of positive weight, or no_id if there is none. `sum` is correct only in the first thread.
 template <class WeightAt>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t walk_weights(std::uint32_t size, const WeightAt& weight_at,
                                                                     double target, double& sum,

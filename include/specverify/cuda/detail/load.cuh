@@ -79,8 +79,8 @@ template <class Scalar>
            kernel::to_working(float16_bits{all.z}), kernel::to_working(float16_bits{all.w})}};
 }
 
-//! Returns whether the four ids from `id` on are allowed, one bit per id; `id`, a multiple of 4, has the lowest bit. It
-//! reads bytes instead of words, because a thread keeps many of them.
+//! Returns whether the four ids starting at `id` are allowed, one bit per id; `id`, a multiple of 4, has the lowest
+//! bit. It reads bytes instead of words, because a thread keeps many of them.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ std::uint32_t allowed_from(const kernel::row_source<Scalar>& row,
                                                                     std::uint32_t id) noexcept {
@@ -166,7 +166,7 @@ template <std::uint32_t Loads, class Scalar>
   return found;
 }
 
-//! Loads the logits of the ids from `id` on.
+//! Loads the logits of the ids starting at `id`.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ four_logits load_four(const kernel::row_source<Scalar>& row, bool aligned,
                                                                std::uint32_t id, std::uint32_t& bias) noexcept {

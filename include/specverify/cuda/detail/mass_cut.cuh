@@ -65,7 +65,7 @@ struct bin_step {
   wide count, weight;
 };
 
-//! Finds the highest bin at which the running mass reaches `wanted`. Each warp computes it independently.
+//! Finds the highest bin where the running mass reaches `wanted`. Each warp computes it independently.
 [[nodiscard]] __device__ __forceinline__ bin_step find_mass_bin(const cut_room& room, cut_by by, wide wanted) noexcept {
   constexpr std::uint32_t per_lane = radix_bins / lanes_per_warp;
   const std::uint32_t top = radix_bins - 1 - lane_of_thread() * per_lane;  // this lane's bins: top, top - 1, ...
@@ -120,8 +120,8 @@ __device__ __forceinline__ void count_bytes(const Weights& weights, int shift, s
 
 //! Returns the smallest prefix of entries that reaches a target, or all positive entries if they do not reach it. The
 //! target is the number or mass `target`. If `share` is above 0, it is this share of the mass, up to `roundings`
-//! (row/detail/share.hpp). weights.for_each(least, add) must call add(w) for each weight of this thread from `least`
-//! on. Four reads of the weights.
+//! (row/detail/share.hpp). weights.for_each(least, add) must call add(w) for each weight of this thread that is at
+//! least `least`. Four reads of the weights.
 template <class Weights>
 [[nodiscard]] __device__ __forceinline__ mass_cut find_cut(const Weights& weights, cut_by by, wide target, double share,
                                                            std::uint32_t roundings, cut_room& room) noexcept {

@@ -62,7 +62,7 @@ struct bin_rank {
   std::uint32_t count;
 };
 
-//! One step of the search: finds the highest bin at which the running count reaches `wanted`, or radix_bins if there is
+//! One step of the search: finds the highest bin where the running count reaches `wanted`, or radix_bins if there is
 //! none. Each warp computes it independently. `bins` must be aligned to 16 bytes.
 [[nodiscard]] __device__ __forceinline__ bin_rank find_bin(const std::uint32_t* bins, std::uint32_t wanted) noexcept {
   constexpr std::uint32_t per_lane = radix_bins / lanes_per_warp;
@@ -130,7 +130,7 @@ template <class WeightOf>
   return kth_key(size, k, weight_of, {1, 0xFFFFFFFFu}, -1, room);
 }
 
-//! Keys from `high` on, and the first `ties` of the keys from `low` on.
+//! Keys of at least `high`, and the first `ties` of the keys of at least `low`.
 struct key_cut {
   std::uint32_t low;
   std::uint32_t high;

@@ -100,7 +100,7 @@ template <class Scalar>
 struct searched_row {
   const truncated_row<Scalar>& row;
 
-  //! Calls add(weight) for all weights from `least` on, which must be above 0, and for some below it.
+  //! Calls add(weight) for all weights of at least `least`, which must be above 0, and for some below it.
   template <class Add>
   __device__ __forceinline__ void for_each(std::uint32_t least, const Add& add) const noexcept {
     const float low = row.least_of(least - 1);

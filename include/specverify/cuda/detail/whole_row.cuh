@@ -112,7 +112,7 @@ template <class Scalar>
   return loads < row_threads ? (loads + lanes_per_warp - 1) / lanes_per_warp * lanes_per_warp : row_threads;
 }
 
-//! Checks, without reading rows, with which every function of a whole row begins.
+//! Checks the arguments at the beginning of every function of a whole row, without reading rows.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
                                                         const device_transform& transform) noexcept {

@@ -104,8 +104,8 @@ template <class Scalar>
           static_cast<double>(entries[at]), correction};
 }
 
-//! Sums weight(id, e_v) serially until the sum exceeds `target`. Returns the token at which it does, or the last token
-//! of positive weight.
+//! Sums weight(id, e_v) serially until the sum exceeds `target`. Returns that token, or the last token of positive
+//! weight.
 template <class Scalar, class Weight>
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE token_id walk(const drawn_row<Scalar>& row, double target,
                                                             const Weight& weight, double& sum) noexcept {

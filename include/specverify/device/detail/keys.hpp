@@ -178,7 +178,7 @@ struct selection_room {
       : largest(policy, shape), kept(policy, shape.rows * shape.k) {}
 };
 
-//! Writes the keys of `count` rows from `first_row` on to room.entries, with count <= shape.rows. All keys are
+//! Writes the keys of `count` rows starting at `first_row` to room.entries, with count <= shape.rows. All keys are
 //! ascending, and the first k + 1 of a row are the first of the row's order.
 template <class Policy, class Scalar>
 void sort_entries(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
@@ -190,8 +190,8 @@ void sort_entries(const Policy& policy, const device_batch<Scalar>& batch, std::
   thrust_ns::sort(policy, entries, entries + count * shape.entries);
 }
 
-//! Selects from `count` rows from `first_row` on, with count <= shape.rows. Ids and weights of the first row go to row
-//! `first_place` of the output; the result of a row goes to the row's own index.
+//! Selects from `count` rows starting at `first_row`, with count <= shape.rows. Ids and weights of the first row go to
+//! row `first_place` of the output; the result of a row goes to the row's own index.
 template <class Policy, class Scalar>
 void select_rows(const Policy& policy, const device_batch<Scalar>& batch, std::size_t first_row, std::size_t count,
                  std::size_t first_place, const selection& shape, const selection_room<Policy>& room,

@@ -99,7 +99,7 @@ template <class Policy, class Scalar>
   return {rows, transform, tops};
 }
 
-//! Checks with which every function of a whole row begins.
+//! Checks the arguments at the beginning of every function of a whole row.
 template <class Scalar>
 [[nodiscard]] SPECVERIFY_INLINE status check_whole_rows(const device_rows<Scalar>& rows,
                                                         const device_transform& transform) noexcept {

@@ -21,7 +21,7 @@ struct dqn_rows {
 
 inline constexpr std::uint32_t dqn_lanes = 16;
 
-//! Computes one tile of a layer: `Rows` rows from `first_row` on, and at most 16 outputs from `first` on.
+//! Computes one tile of a layer: `Rows` rows starting at `first_row`, and at most 16 outputs starting at `first`.
 template <std::uint32_t Rows>
 inline void dqn_tile(const float* weights, const dqn_layer& layer, dqn_rows in, dqn_rows out, std::uint32_t first_row,
                      std::uint32_t first, bool rectified) noexcept {

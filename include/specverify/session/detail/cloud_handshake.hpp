@@ -109,8 +109,8 @@ SPECVERIFY_BODY status cloud_session::on_message(message_kind kind, std::span<co
   return why.code == errc::checksum_mismatch ? on_misfit(why) : fail(why);
 }
 
-//! Handles the edge's refusal, which contains the error with which the edge failed. A restarted edge can still begin a
-//! handshake. A refusal is never answered.
+//! Handles the edge's refusal, which contains the edge's error. A restarted edge can still begin a handshake. A refusal
+//! is never answered.
 [[gnu::cold]] SPECVERIFY_BODY status cloud_session::on_refusal(std::span<const std::byte> message) noexcept {
   const result<refuse_message> read = decode_refuse(name_, message);
   if (!read || !shaken_) return drop(errc::unexpected_message);

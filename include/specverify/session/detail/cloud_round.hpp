@@ -35,9 +35,9 @@ SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> messag
   return {};
 }
 
-//! Feeds the tokens that the engine has not seen, and requests the rows from the last committed token on. Drafts beyond
-//! the budget are not fed, because they have no effect, so the engine's context needs room only for the prompt and the
-//! budget. Without a bonus token, the last draft is not fed either.
+//! Feeds the tokens that the engine has not seen, and requests the rows starting with the last committed token. Drafts
+//! beyond the budget are not fed, because they have no effect, so the engine's context needs room only for the prompt
+//! and the budget. Without a bonus token, the last draft is not fed either.
 SPECVERIFY_BODY void cloud_session::ask_for_rows() noexcept {
   const std::uint32_t drafted = drafts_.size;
   const std::uint32_t room = std::max(remaining() - drafts_.skipped, std::uint32_t{1});
@@ -99,7 +99,7 @@ SPECVERIFY_BODY status cloud_session::commit(const result<verdict>& made) noexce
   return tell(asked, base, decided);
 }
 
-//! Reports the tokens from `base` on to the host, and sends the verdict to the edge. If the edge has begun a new
+//! Reports the tokens starting at `base` to the host, and sends the verdict to the edge. If the edge has begun a new
 //! handshake in the meantime, or is disconnected, the cloud's next hello contains the verdict instead.
 SPECVERIFY_BODY status cloud_session::tell(const wire_place& asked, std::uint32_t base,
                                            const verdict& decided) noexcept {

@@ -77,8 +77,9 @@ class round_scoring {
     return decide_semantically(drafts, {best_, mismatches, near_ties_}, std::span<const double>(scores_).first(scored_),
                                threshold, request, vocab_size);
   }
-  //! Requests the mismatches from `from` on among `drafted` drafts, or only the first if `one` is true. Otherwise also
-  //! moves the hidden vectors of these mismatches, of `each` bytes, to the front. `each` is 0 if there are no vectors.
+  //! Requests the mismatches at or after `from` among `drafted` drafts, or only the first if `one` is true. Otherwise
+  //! also moves the hidden vectors of these mismatches, of `each` bytes, to the front. `each` is 0 if there are no
+  //! vectors.
   void ask(std::uint32_t from, std::uint32_t drafted, bool one, std::size_t each) noexcept {
     std::size_t used = 0;
     std::fill(asked.begin(), asked.end(), std::uint64_t{0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns one row of the drafter's logits into the distribution from which an edge draws and which it sends, in the
-//! session's format and with the edge's sparsifier, window and skip policy.
+//! Turns one row of the drafter's logits into the distribution of a draft, in the session's format and with the edge's
+//! sparsifier, window and skip policy.
 #ifndef SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 #define SPECVERIFY_SESSION_DETAIL_DRAFTER_HPP
 

@@ -220,7 +220,7 @@ SPECVERIFY_BODY void edge_session::link_is_back() noexcept {
     ahead_.deadline = now_;
 }
 
-//! Sets the token at `position`. If a different token was shown there, retracts the shown tokens from there on. This
+//! Sets the token at `position`. If a different token was shown there, retracts the shown tokens starting there. This
 //! happens only if the round's plan gives a different distribution for the same text.
 SPECVERIFY_BODY void edge_session::replace_shown(std::uint32_t position, token_id token) noexcept {
   if (position < ahead_.shown_end && text_[position] != token) {

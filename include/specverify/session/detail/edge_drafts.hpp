@@ -28,7 +28,7 @@ struct kept_draft {
   std::uint32_t length = 0;      //!< tokens of the committed text
   std::uint32_t drafts = 0;      //!< number of drafts, L
   std::uint32_t resolution = 0;  //!< l of the round
-  std::uint32_t beyond = 0;      //!< 1: the record has a state after a distribution from which no token was drawn
+  std::uint32_t beyond = 0;      //!< 1: the record has a state after a distribution without a drawn token
   std::uint32_t clamped = 0;     //!< drafts that the budget cut, for `round_record`
   std::uint32_t body = 0;        //!< bytes of the message, without padding and check
   std::uint64_t support_sum = 0;
@@ -142,8 +142,8 @@ class draft_record {
 };
 
 //! The drafts of the round as the edge sends them: with distributions, or only as ids. With draw_from_row, a token was
-//! not drawn from the distribution, so its probability is sent, too. One block holds either kind of distribution,
-//! because both have the same code.
+//! not drawn from the distribution, so the edge also sends the token's probability. One block holds either kind of
+//! distribution, because both have the same code.
 class edge_drafts {
  public:
   //! Errors: invalid_argument (max_draft_length is 0).

@@ -210,7 +210,7 @@ SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   open_round_.round = kept.round;
   open_round_.clamped = kept.clamped;
   open_round_.support_sum = kept.support_sum;
-  static_cast<void>(drafter_.plan(link_.seen));  // tokens written ahead must follow this plan, too
+  static_cast<void>(drafter_.plan(link_.seen));  // tokens written ahead must also follow this plan
   drafter_.set_resolution(kept.resolution);
   states_.load(parts, kept.beyond != 0);
   emit_text(session_action::tentative, from, from + kept.drafts);

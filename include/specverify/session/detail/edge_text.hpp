@@ -111,8 +111,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return in_step();
 }
 
-//! Journals the cloud's text from `journaled` on, and reports it to the host from `shown` on. `ends` is true if the
-//! cloud has reported that a stop token ends the text.
+//! Journals the cloud's text starting at `journaled`, and reports it to the host starting at `shown`. `ends` is true if
+//! the cloud has reported that a stop token ends the text.
 [[gnu::cold]] SPECVERIFY_BODY void edge_session::tell_text(std::uint32_t shown, std::uint32_t journaled,
                                                            bool ends) noexcept {
   in_vain_ = 0;

@@ -59,7 +59,7 @@ class journal_buffer {
     length_ = length;
     file_ = file;
   }
-  //! Writes a record with the ids of `text` from `first` on, or from the end of the journal if that is earlier. A
+  //! Writes a record with the ids of `text` starting at `first`, or at the end of the journal if that is earlier. A
   //! record without a snapshot holds an open draft. If the journal is too long, the record replaces it. So a journal
   //! holds at most the text and the snapshot twice, `compaction_slack` bytes, and one record.
   [[nodiscard]] session_output write(std::uint32_t first, std::span<const token_id> text,
@@ -102,13 +102,13 @@ class endpoint {
   [[nodiscard]] std::span<const token_id> text() const noexcept { return {text_.data(), place_.length}; }
   [[nodiscard]] std::uint32_t length() const noexcept { return place_.length; }
   [[nodiscard]] std::uint32_t prompt_length() const noexcept { return place_.prompt_length; }
-  //! Returns committed length - 1, the lowest position to which the session may still truncate the model. An engine
-  //! that cannot truncate its cache should keep a checkpoint at this position.
+  //! Returns committed length - 1, the lowest position where the session may still truncate the model. An engine that
+  //! cannot truncate its cache should keep a checkpoint at this position.
   [[nodiscard]] std::uint32_t keep_from() const noexcept { return std::max(place_.length, 1u) - 1; }
   //! Returns the number of the open round, from 1.
   [[nodiscard]] std::uint32_t round() const noexcept { return place_.round; }
   //! Sets whether the transport delivers messages in order and undamaged. `generate` and `serve` make this call. If
-  //! true, checks have 8 bits instead of 16 from the next handshake on, unless the options choose a different number.
+  //! true, checks have 8 bits instead of 16 after the next handshake, unless the options choose a different number.
   void set_ordered_and_whole(bool is) noexcept { ordered_and_whole_ = is; }
   [[nodiscard]] const session_statistics& statistics() const noexcept { return statistics_; }
   //! Returns the reason why one side refused the session, or ok if neither did: code, part and `where`, as they were
@@ -224,7 +224,7 @@ class endpoint {
     statistics_.rollbacks += 1;
     outputs_.push({.action = session_action::rollback, .position = length});
   }
-  //! Feeds the tokens before `end` that the engine has not seen, and always the tokens from position `keep` on.
+  //! Feeds the tokens before `end` that the engine has not seen, and always the tokens starting at position `keep`.
   //! Requests the rows of the last `rows` tokens.
   void feed(std::uint32_t keep, std::uint32_t end, std::uint32_t rows) noexcept {
     roll_back(keep);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Implements the search of `enumerate_law`: a depth-first search over the random numbers that the function reads. For
-//! each number, bisection finds the values at which the behaviour of the function changes. The bisection is repeated
-//! with several choices (settings) of the later numbers.
+//! each number, bisection finds the values where the behaviour of the function changes. The bisection is repeated with
+//! several choices (settings) of the later numbers.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_ENUMERATOR_HPP
 
@@ -118,8 +118,8 @@ class law_enumerator {
     return all;
   }
 
-  // Returns the first value in (low, high] at which the behaviour under one setting differs from the behaviour at
-  // `low`. Known breakpoints are tried first, because breakpoints often repeat.
+  // Returns the first value in (low, high] where the behaviour under one setting differs from the behaviour at `low`.
+  // Known breakpoints are tried first, because breakpoints often repeat.
   [[nodiscard]] std::uint64_t bisect(std::uint64_t low, std::uint64_t high, std::size_t setting,
                                      const signature& at_low, std::vector<std::uint64_t>& known) {
     const auto same = [&](std::uint64_t at) {
