@@ -107,9 +107,9 @@ inline constexpr std::uint32_t largest_rate_half = 0x50c0;  // 38
 
 }  // namespace detail
 
-//! Writes channel_report_bytes bytes. Errors: output_too_small; value_not_finite, field_out_of_range (a negative
-//! number, a loss of 1 or more, a rate above 10^38, more than 65504 s), `where` = channel_report::at_uplink_rate or
-//! another constant of this type.
+//! Writes channel_report_bytes bytes.
+//! Errors: output_too_small; value_not_finite, field_out_of_range (a negative number, a loss of 1 or more, a rate above
+//!         10^38, more than 65504 s), `where` = channel_report::at_uplink_rate or another constant of this type.
 [[nodiscard]] inline result<std::span<std::byte>> encode_channel_report(const channel_report& value,
                                                                         std::span<std::byte> out) noexcept {
   if (out.size() < channel_report_bytes) return detail::codec_error(errc::output_too_small, channel_report_bytes);

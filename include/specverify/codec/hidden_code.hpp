@@ -86,9 +86,10 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
   return full == (scale != 0) && any == full ? status{} : detail::codec_error(errc::not_canonical, 0);
 }
 
-//! Writes a vector to the front of `out`. Errors: size_mismatch (no numbers, or no format), output_too_small (`where` =
-//! bytes needed), value_not_finite, field_out_of_range (float16: |x| rounds to more than 65504; int8: |x| rounds to
-//! more than the largest float); `where` = index.
+//! Writes a vector to the front of `out`.
+//! Errors: size_mismatch (no numbers, or no format), output_too_small (`where` = bytes needed), value_not_finite,
+//!         field_out_of_range (float16: |x| rounds to more than 65504; int8: |x| rounds to more than the largest
+//!         float); `where` = index.
 [[nodiscard]] inline result<std::span<std::byte>> encode_hidden(std::span<const float> values, hidden_format format,
                                                                 std::span<std::byte> out) noexcept {
   const std::size_t bytes = hidden_bytes(format, values.size());

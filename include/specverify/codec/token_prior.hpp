@@ -24,8 +24,8 @@
 
 SPECVERIFY_NAMESPACE_BEGIN
 
-//! Number of ids before the last id that are searched for the same id, because a longer search costs more than it
-//! saves.
+//! Number of ids before the last id that are searched for the last id. A longer search costs more time, but saves few
+//! bits.
 inline constexpr std::size_t max_prior_window = 1024;
 inline constexpr std::size_t max_prior_places = 32;  //!< maximum number of earlier occurrences that count: the latest
 

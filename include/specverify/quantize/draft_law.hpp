@@ -176,7 +176,7 @@ template <class Select>
 }  // namespace detail
 
 //! Returns the `law` of the next draft with a custom quantizer. The arrays remain in `scratch`; rewind `scratch` after
-//! you have pushed the draft to a block. The format determines only whether zeros stay, which they do for sparse_paper.
+//! you have pushed the draft to a block. The format has one effect: zeros stay if it is sparse_paper.
 //! Errors: the errors of `select`, `quantize`, `make_law` and `drop_zero`; workspace_too_small. On an error `scratch`
 //!         is unchanged.
 template <sparsifier Sparsifier, quantizer Quantizer>
@@ -192,8 +192,9 @@ template <sparsifier Sparsifier, quantizer Quantizer>
   return draft_law{*drafted, *kept};
 }
 
-//! Returns the `law` of the next draft in the session's format, with the quantizer of the format. Otherwise like the
-//! overload with a custom quantizer. Errors: also unsupported (a format without distributions).
+//! Returns the `law` of the next draft in the session's format, with the quantizer of the format. Use it like the
+//! overload with a custom quantizer.
+//! Errors: as for that overload; also unsupported (a format without distributions).
 template <execution_policy Policy, class Scalar, sparsifier Sparsifier>
 [[nodiscard]] result<draft_law> make_draft_law(const row_reading<Policy, Scalar>& row, const Sparsifier& sparsifier,
                                                const typename Sparsifier::state_type& state,

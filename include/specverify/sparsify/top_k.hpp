@@ -26,8 +26,8 @@ struct top_k {
   std::uint32_t support_size = 16;  //!< K >= 1
   //! also requests W (the total weight), which retained_mass and `lattice` need; `sparse_lattice` does not need W
   bool with_total_weight = false;
-  //! always keeps min(K, V) tokens, as the paper's encoding needs; if too few tokens have a positive weight, the
-  //! smallest other ids are added with weight 0
+  //! always keeps min(K, V) tokens, because the paper's encoding needs this number; if too few tokens have a positive
+  //! weight, the smallest other ids are added with weight 0
   bool exactly = false;
 
   [[nodiscard]] constexpr no_state initial_state() const noexcept { return {}; }
@@ -44,9 +44,9 @@ struct top_k {
     return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
   }
 
-  //! The support's total_weight is 0 if the reading has no W. The reading may have more than K top entries. Errors:
-  //! invalid_argument (K = 0), digest_insufficient (the reading has fewer than K top entries and does not list all
-  //! tokens; `where` = K), reading_expired, workspace_too_small.
+  //! The support's total_weight is 0 if the reading has no W. The reading may have more than K top entries.
+  //! Errors: invalid_argument (K = 0), digest_insufficient (the reading has fewer than K top entries and does not list
+  //!         all tokens; `where` = K), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     const auto listed = detail::survivors_of(row);

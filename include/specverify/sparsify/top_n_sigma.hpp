@@ -45,7 +45,7 @@ struct top_n_sigma {
 
   //! If the reading has no standard deviation, sigma is 0, so only the largest logit and logits equal to it are kept.
   //! Errors: invalid_argument (n is negative or not finite), unsupported (a row of probabilities), digest_insufficient
-  //! (the reading does not list all tokens above the bound), reading_expired, workspace_too_small.
+  //!         (the reading does not list all tokens above the bound), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     if (row.kind() != row_kind::logits) return status{errc::unsupported, part::sparsify, 0};

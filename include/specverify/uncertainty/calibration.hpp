@@ -205,9 +205,9 @@ inline void skipped_band(const linear_fit& fit, double uncertainty_threshold, st
   return rejectable * std::sqrt(rejectable / (3.0 * fit.slope) * squared_density);
 }
 
-//! Returns the measured cost of skipping: the mean over all tokens of the rejection probability, which counts only for
-//! skipped tokens. If `skipped[i]` is not 0, token i was skipped, that is, committed without verification. If the
-//! lengths of the spans differ, only the common part counts.
+//! Returns the measured cost of skipping: the mean over all tokens of the rejection probability if the token was
+//! skipped, and of 0 otherwise. If `skipped[i]` is not 0, token i was skipped, that is, committed without verification.
+//! If the lengths of the spans differ, only the common part counts.
 [[nodiscard]] inline double false_skip(std::span<const std::uint8_t> skipped,
                                        std::span<const double> rejection) noexcept {
   const std::size_t size = skipped.size() < rejection.size() ? skipped.size() : rejection.size();

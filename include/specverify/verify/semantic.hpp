@@ -204,8 +204,9 @@ struct semantic_rule {
 
   static constexpr guarantee strength = guarantee::lossy;
 
-  //! Verifies like `greedy_rule::verify`. Errors: the errors of `greedy_rule::verify` and of the scorer;
-  //! invalid_argument (the threshold is NaN, or a score is outside [0, 1]; `where` = draft).
+  //! Verifies like `greedy_rule::verify`.
+  //! Errors: the errors of `greedy_rule::verify` and of the scorer; invalid_argument (the threshold is NaN, or a score
+  //!         is outside [0, 1]; `where` = draft).
   template <execution_policy Policy, token_draft Draft, row_provider Rows, uniform_source Source>
   [[nodiscard]] result<verdict> verify(Policy policy, std::span<const Draft> drafts, const Rows& rows,
                                        const uniforms<Source>&, const verify_request& request,

@@ -105,8 +105,8 @@ struct verify_request {
   std::span<const std::uint8_t> forced_rejects{};
   //! output with at least L + 1 entries, or empty: ln p of every committed token under the target's distribution
   std::span<double> log_probabilities{};
-  //! output with at least L + 1 entries, or empty, indexed by row: ok, the row's error, or not_read if the round ended
-  //! before this row
+  //! output indexed by row, with at least L + 1 entries, or empty: an entry becomes ok, the row's error, or not_read if
+  //! the round ended before the row
   std::span<status> row_states{};
 };
 #endif  // C++20

@@ -9,8 +9,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! Sums over the values that are not -infinity: of their scaled differences from the maximum, of the squares of these
-//! differences, and their count.
+//! Sums over the values that are not -infinity: their scaled differences from the maximum, the squares of these
+//! differences, and the number of values.
 struct deviation_sums {
   double sum = 0;
   double squares = 0;

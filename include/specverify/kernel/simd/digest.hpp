@@ -14,7 +14,7 @@ namespace kernel {
 
 //! Neighbouring blocks are read together, but each block is in a different page, and CPUs prefetch only within a page.
 //! So the next group is prefetched while the current group is read, in the order of the cache lines. The first group is
-//! prefetched while the row is sampled: a share with each of the first blocks.
+//! prefetched in parts while the row is sampled.
 inline constexpr std::uint32_t coarse_width = pack_size<float> >= 4 ? pack_size<float> / 4 : 1;  // blocks per group
 inline constexpr std::uint32_t ahead_share = 128, ahead_shares = coarse_width * block_size / ahead_share;
 

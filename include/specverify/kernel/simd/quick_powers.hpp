@@ -36,8 +36,8 @@ class quick_powers_of {
       return table_(exponent(values));
     }
   }
-  //! Returns the powers times the factor, 0 for an exponent below -126. No exponent may be above 126. Must run while an
-  //! object of zeroed_denormals exists.
+  //! Returns the powers times the factor, or 0 if an exponent is below -126. No exponent may be above 126. An object of
+  //! zeroed_denormals must exist.
   [[nodiscard]] SPECVERIFY_INLINE pack<float> results(const pack<float>& values) const noexcept {
     if constexpr (Table::has_lines) {
       const power_parts power = table_.line(larger(values, pack<float>(least_)), slope_, shift_);

@@ -145,7 +145,8 @@ inline void weigh(exec::simd_on<Level> policy, const integer_weight& weight, can
 }
 
 //! Lists at least `wanted` ids, including all ids that belong to the cut. Used if more ids reach the weight `low` than
-//! the list can hold. Ids with a weight that is always kept must fit. Returns a weight that all listed ids reach.
+//! the list can hold. The ids whose weight is always kept must fit in the list. Returns a weight that all listed ids
+//! reach.
 template <class Scalar>
 [[nodiscard]] inline std::uint32_t take_fewer(const topped_row<Scalar>& row, std::uint32_t low,
                                               const integer_weight& weight, candidate_list& list) noexcept {
