@@ -2,11 +2,12 @@
 // Reruns the papers' experiments: figures as CSV and SVG, and one page that compares the papers' results with ours.
 // Exit code: 0 if every check passes; 1 if a check fails or the output cannot be printed; 2 for wrong usage or files.
 #include "../standard_output.hpp"
-#include "report.hpp"
+#include "page.hpp"
 
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cinttypes>
 
 namespace {
 
@@ -31,6 +32,7 @@ static int run(int argc, char** argv) try {
   lab::lab_settings settings;
   std::vector<std::string> only;
   bool only_list = false;
+  std::string page, page_check, commit = "unknown";
   CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
   app.add_flag("--quick", settings.quick,
                "use fewer problems: takes less than two minutes, but confidence intervals are wider");
@@ -51,6 +53,13 @@ static int run(int argc, char** argv) try {
       ->check(CLI::ExistingDirectory);
   app.add_flag("!--no-trace-files", settings.trace_files,
                "do not read recorded rows of earlier runs from trace files, and do not write such files");
+  app.add_option(
+         "--page", page,
+         "also write the results of the figures that ran to this page (docs/lab.md), with the pictures it shows")
+      ->check(CLI::ExistingFile);
+  app.add_option("--page-check", page_check, "fail if this page has other results for the figures that ran")
+      ->check(CLI::ExistingFile);
+  app.add_option("--commit", commit, "commit of the sources, for the page")->take_last();
   app.add_flag("--list", only_list, "list papers and figures, then exit");
   CLI11_PARSE(app, argc, argv);
 
@@ -63,6 +72,8 @@ static int run(int argc, char** argv) try {
     });
     if (!known) return std::fprintf(stderr, "no paper or figure is named %s; see --list\n", name.c_str()), 2;
   }
+  if (settings.quick && !(page + page_check).empty())
+    return std::fprintf(stderr, "the page has results of whole figures: omit --quick\n"), 2;
   std::filesystem::create_directories(settings.out);
   lab::lab_context context(settings);
   if (settings.trace_files) context.load_traces(stdout);
@@ -91,7 +102,9 @@ static int run(int argc, char** argv) try {
       progress.begin_figure(f.name, settings.quick ? f.quick_seconds : f.seconds);
       f.run(context, made);
       write_files(made, settings.out);
-      made.seconds = progress.end_figure(made.holds() ? "ok" : "A CHECK FAILS");
+      const auto took = progress.end_figure(made.holds() ? "ok" : "A CHECK FAILS");
+      made.seconds = took.seconds;
+      made.cpu_seconds = took.cpu_seconds;
       facts.seconds += made.seconds;
       for (const lab::check& c : made.checks) {
         if (!c.holds) broken.push_back(f.name + ": " + c.what + (c.detail.empty() ? "" : " (" + c.detail + ")"));
@@ -100,6 +113,17 @@ static int run(int argc, char** argv) try {
     }
   }
   if (settings.trace_files) context.save_traces(stdout);
+  if (only.empty()) {
+    for (const std::string& id : lab::unanswered(done)) std::printf("no figure answers the claim %s\n", id.c_str());
+  }
+  char arithmetic[24];
+  std::snprintf(arithmetic, sizeof arithmetic, "%016" PRIx64,
+                context.drafter_trace()->arithmetic() ^ context.target_trace()->arithmetic());
+  const lab::page_facts about{commit, std::string(lab::instruction_set()), arithmetic, settings.seed};
+  if (!page_check.empty()) {
+    for (std::string& line : page_differences(done, about, page_check)) broken.push_back(std::move(line));
+  }
+  if (!page.empty()) write_page(done, about, page, settings.out);
   for (const std::string& line : broken) std::printf("FAILS  %s\n", line.c_str());
   std::printf("%zu figures, %.0f s, %zu checks fail; report: %s\n", count, facts.seconds, broken.size(),
               (settings.out / "report.html").string().c_str());

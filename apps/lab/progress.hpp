@@ -46,8 +46,11 @@ class progress {
     line();
   }
 
-  //! Returns the seconds that the figure took.
-  double end_figure(const std::string& verdict) {
+  //! The time that a figure took: on the clock, and of all threads.
+  struct times {
+    double seconds = 0, cpu_seconds = 0;
+  };
+  times end_figure(const std::string& verdict) {
     const std::lock_guard lock(mutex_);
     const double took = elapsed();
     spent_ += took;
@@ -56,7 +59,7 @@ class progress {
     std::fprintf(out_, "%s[%zu/%zu] %-28s %6.1f s (cpu %6.1f s)  %s\n", terminal_ ? "\r\033[K" : "", figure_, figures_,
                  name_.c_str(), took, cpu, verdict.c_str());
     std::fflush(out_);
-    return took;
+    return {took, cpu};
   }
 
  private:

@@ -4,6 +4,7 @@
 #define SPECVERIFY_APPS_LAB_REPORT_HPP
 
 #include "papers.hpp"
+#include "plot.hpp"
 
 #include <ctime>
 #include <sstream>
@@ -98,7 +99,7 @@ inline void write_figure(std::ostream& out, const figure& f, const std::filesyst
     }
     out << "</ul>\n";
   }
-  out << "<p class=small>" << number(f.seconds, 3) << " s";
+  out << "<p class=small>" << number(f.seconds, 3) << " s, " << number(f.cpu_seconds, 3) << " CPU seconds";
   if (!f.panels.empty()) out << " · <a href='" << f.name << ".csv'>" << f.name << ".csv</a>";
   for (std::size_t k = 0; k < f.tables.size(); ++k) {
     const std::string name = f.name + ".table" + (k > 0 ? std::to_string(k + 1) : "") + ".csv";

@@ -61,6 +61,8 @@ class model_trace {
       : model_(std::move(model)), max_states_(max_states), nodes_(1), probe_(probe(model_)) {}
 
   [[nodiscard]] const std::shared_ptr<const tinylm::weights>& model() const { return model_; }
+  //! Returns the hash of the model's states on a fixed text: equal where the weights and the arithmetic are.
+  [[nodiscard]] std::uint64_t arithmetic() const { return probe_; }
 
   //! Returns the node for the prefix of `parent` plus `token`. If this node does not exist, the function creates it if
   //! `make` is set and there is room; otherwise it returns no_node.

@@ -106,6 +106,8 @@ TEST_CASE("E9 budget clamp: the largest top-K' that fits, dense only where it is
   }
   for (const std::uint32_t last : {49770u, 49771u})
     CHECK(clamp_support(position_accounting::threshold, 50257, last, 100, 5000).clamped == (last == 49770));
+  for (const std::uint32_t last : {49768u, 49769u})
+    CHECK(clamp_support(position_accounting::top_k, 50257, last, 100, 5000).clamped == (last == 49768));
   const budget_clamp dense =
       clamp_support(position_accounting::threshold, 50257, 2000, 100, 5000, {.allow_dense = true});
   CHECK(dense.dense);
