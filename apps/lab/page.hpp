@@ -145,8 +145,8 @@ using row = std::vector<std::string>;
   return out;
 }
 
-//! Returns a table with rows of all figures: new ones for figures that ran, old ones for the others. The first cell of a
-//! row must be the figure's name.
+//! Returns a table with rows of all figures: new ones for figures that ran, old ones for the others. The first cell of
+//! a row must be the figure's name.
 template <class Rows>
 [[nodiscard]] std::string figures_part(const std::vector<reported_paper>& papers, const std::string& page,
                                        const std::string& name, const row& head, Rows rows) {
@@ -251,7 +251,7 @@ inline void copy_pictures(const std::vector<reported_paper>& papers, const std::
   return ids;
 }
 
-//! Replaces the printed parts of the page `file`, and copies the pictures from `folder` to results/ beside the page.
+//! Replaces the printed parts of the page `file`, and copies the pictures from `folder` to `results` next to it.
 inline void write_page(const std::vector<reported_paper>& papers, const page_facts& facts,
                        const std::filesystem::path& file, const std::filesystem::path& folder) {
   std::string page = detail::read_text(file);

@@ -163,6 +163,39 @@ inline void add_speed_panel(figure& f, const std::string& title, std::span<const
   t.rows = std::move(rows);
 }
 
+namespace detail {
+
+//! Compares what the text says of Table II with what the table's own times give.
+inline void say_hlm_table(figure& f, const double (&shares)[2], double mean_per_bit) {
+  f.compare("share of tokens uploaded", "0.252",
+            decimals(shares[0], 3) + " (U-HLM), " + decimals(shares[1], 3) + " (CU-HLM)",
+            "according to the text 74.8 % are skipped, but the table's own times give 70 to 71 %");
+  f.compare("time on the link", "Rayleigh fading", "no fading",
+            "the table's 6.3 ms are the upload share of 21.28 ms, the time at gain 1; but under Rayleigh fading a "
+            "full payload takes " +
+                decimals(736000 * mean_per_bit * 1e3, 1) + " ms on average with gains clipped at 1e-3");
+  f.compare("entries sent by CU-HLM", "832 on average", "200",
+            "38.1 us are the upload share of 4600 bits, 200 entries of 23 bits");
+}
+
+//! `full_seconds`: of a full payload at 10 dB without fading.
+inline void answer_hlm_table(figure& f, bool all_digits, double full_seconds) {
+  const double full_bits = static_cast<double>(specverify::hlm_full_bits({}));
+  f.answer("hlm.payload",
+           met_if(std::fabs(full_bits / 8e3 - 92) <= 0.5 && std::fabs(full_seconds * 1e3 - 21.28) <= 0.01),
+           number(full_bits / 8e3, 3) + " kB, " + decimals(full_seconds * 1e3, 2) + " ms",
+           "23 bits for each of 32 000 entries: 8 for the probability, 15 for the token; without fading");
+  f.answer("hlm.table2", met_if(all_digits), all_digits ? "all 6 speeds to the printed digit" : "not all 6 speeds",
+           "computed from the row's own times; the times on the link are those without fading, with 200 entries");
+  const double less = 6.3 / 38.1e-3, more = 18.0 / 15.9 - 1;
+  f.answer("hlm.table2_factors", finding::shown_false, decimals(less, 0) + " times, " + percent(more, 1),
+           "the paper divides a run without distillation by one with it; equal rows of its own table give these "
+           "values, and unequal ones " +
+               decimals(6.3 / 35.5e-3, 1) + " times, " + percent(18.7 / 15.9 - 1, 1));
+}
+
+}  // namespace detail
+
 //! Computes Table II of CU-HLM (arXiv 2505.11788): throughput from the three times of a token. The time on the link
 //! comes from a payload at g = 1.
 inline void show_hlm_table(figure& f) {
@@ -207,29 +240,8 @@ inline void show_hlm_table(figure& f) {
     if (row.support_size == 200 && shares[1] == 0) shares[1] = share;
   }
   f.require("every throughput of the table is reproduced to its printed digit", all_digits);
-  f.compare("share of tokens uploaded", "0.252",
-            detail::decimals(shares[0], 3) + " (U-HLM), " + detail::decimals(shares[1], 3) + " (CU-HLM)",
-            "according to the text 74.8 % are skipped, but the table's own times give 70 to 71 %");
-  f.compare("time on the link", "Rayleigh fading", "no fading",
-            "the table's 6.3 ms are the upload share of 21.28 ms, the time at gain 1; but under Rayleigh fading a "
-            "full payload takes " +
-                detail::decimals(736000 * mean_per_bit * 1e3, 1) + " ms on average with gains clipped at 1e-3");
-  f.compare("entries sent by CU-HLM", "832 on average", "200",
-            "38.1 us are the upload share of 4600 bits, 200 entries of 23 bits");
-  const double full_bits = static_cast<double>(hlm_full_bits(hlm_format{}));
-  f.answer(
-      "hlm.payload",
-      met_if(std::fabs(full_bits / 8e3 - 92) <= 0.5 && std::fabs(uplink_time(full_bits, link) * 1e3 - 21.28) <= 0.01),
-      number(full_bits / 8e3, 3) + " kB, " + detail::decimals(uplink_time(full_bits, link) * 1e3, 2) + " ms",
-      "23 bits for each of 32 000 entries: 8 for the probability, 15 for the token; without fading");
-  f.answer("hlm.table2", met_if(all_digits), all_digits ? "all 6 speeds to the printed digit" : "not all 6 speeds",
-           "computed from the row's own times; the times on the link are those without fading, with 200 entries");
-  const double less = 6.3 / 38.1e-3, more = 18.0 / 15.9 - 1;
-  f.answer("hlm.table2_factors", finding::shown_false,
-           detail::decimals(less, 0) + " times, " + detail::percent(more, 1),
-           "the paper divides a run without distillation by one with it; equal rows of its own table give these "
-           "values, and unequal ones " +
-               detail::decimals(6.3 / 35.5e-3, 1) + " times, " + detail::percent(18.7 / 15.9 - 1, 1));
+  detail::say_hlm_table(f, shares, mean_per_bit);
+  detail::answer_hlm_table(f, all_digits, uplink_time(static_cast<double>(hlm_full_bits(hlm_format{})), link));
 }
 
 namespace detail {
@@ -246,6 +258,70 @@ namespace detail {
     all.add(1, hlm_upload_time({}, static_cast<double>(hlm_full_bits(hlm_format{})), link));
   }
   return all.value();
+}
+
+//! Returns the mean time of a round under Rayleigh fading, in s, with gains of at least 1e-3.
+[[nodiscard]] inline double hlm_mean_round(double decibel, double share, double bits) {
+  specverify::fading_options link;
+  link.mean_snr = specverify::from_decibel(decibel);
+  return specverify::hlm_mean_round_time(
+      {}, share, bits * specverify::rayleigh_channel::make(link).value().mean_seconds_per_bit());
+}
+
+//! Returns how many times as fast as HLM it is to send k entries of 25.2 % of the tokens.
+[[nodiscard]] inline double hlm_gain(double decibel, std::uint32_t k) {
+  return hlm_mean_round(decibel, 1, static_cast<double>(specverify::hlm_full_bits({}))) /
+         hlm_mean_round(decibel, 0.252, static_cast<double>(specverify::hlm_compressed_bits({}, k)));
+}
+
+//! Returns the greatest k for which hlm_gain is at least `factor`.
+[[nodiscard]] inline std::uint32_t entries_for(double decibel, double factor) {
+  std::uint32_t low = 1, high = 32000;
+  while (high - low > 1) {
+    const std::uint32_t middle = (low + high) / 2;
+    (hlm_gain(decibel, middle) >= factor ? low : high) = middle;
+  }
+  return low;
+}
+
+//! `systems`: HLM, Rand-HLM, U-HLM, CU-HLM online and offline; `floored`: HLM's tokens/s at 10 dB.
+inline void answer_hlm_links(figure& f, std::span<const speed_system> systems, double floored) {
+  using namespace specverify;
+  const double few = speed_without_floor(512), many = speed_without_floor(512'000);
+  f.answer("hlm.slow", met_if(many < 5),
+           number(few, 3) + " tokens/s over 512 rounds, " + number(many, 3) + " over 512 000; " + number(floored) +
+               " with gains of at least 1e-3",
+           "without a least gain, as in the paper, the mean time is infinite, so the speed falls with the number of "
+           "rounds");
+  const double most =
+      hlm_mean_round_time({}, 1, static_cast<double>(hlm_full_bits({})) / shannon_rate(10e6, from_decibel(-20))) /
+      hlm_mean_round_time({}, 0.252, 0);
+  const double online = hlm_gain(-20, 832), offline = hlm_gain(-20, 30);
+  const bool near = std::fabs(online / 206 - 1) < 0.01 && std::fabs(offline / 1014.1 - 1) < 0.01;
+  f.answer("hlm.factors", near ? finding::met : finding::in_sign,
+           number(online) + " and " + number(offline) + " times with gains of at least 1e-3",
+           "a ratio of means that diverge without a least gain; with it 206 would need " +
+               std::to_string(entries_for(-20, 206)) +
+               " entries instead of 832; without fading no payload gives more than " + number(most, 3) +
+               "; the target alone has the same speed at every SNR, and HLM is slower than it");
+  bool ordered = true, rising = true;
+  for (const fading_kind kind : {fading_kind::rayleigh, fading_kind::rician}) {
+    speed_options options;
+    options.fading = kind;
+    std::vector<speed_point> before;
+    for (const speed_system& system : systems) {
+      std::vector<speed_point> now = speed_over_snr(system, options);
+      for (std::size_t i = 0; i < now.size(); ++i) {
+        ordered = ordered && (before.empty() || before[i].median <= now[i].median);
+        rising = rising && (i == 0 || now[i - 1].median <= now[i].median);
+      }
+      before = std::move(now);
+    }
+  }
+  f.answer("hlm.order", met_if(ordered && rising),
+           std::string(ordered ? "HLM, Rand-HLM, U-HLM, CU-HLM online, offline" : "another order") + "; speeds " +
+               (rising ? "rise" : "do not all rise") + " with the SNR",
+           "medians at every SNR and under both kinds of fading, with the paper's shares of uploads");
 }
 
 }  // namespace detail
@@ -272,47 +348,40 @@ inline void show_hlm_links(figure& f) {
   options.fading = fading_kind::rician;
   add_speed_panel(f, "Rician fading, factor 10 dB", systems, options);
 
-  const auto mean_round = [&](double decibel, double share, double bits) {
-    fading_options link;
-    link.mean_snr = from_decibel(decibel);
-    return hlm_mean_round_time({}, share, bits * rayleigh_channel::make(link).value().mean_seconds_per_bit());
-  };
-  const auto gain = [&](double decibel, std::uint32_t k) {
-    return mean_round(decibel, 1, full) /
-           mean_round(decibel, 0.252, static_cast<double>(hlm_compressed_bits(format, k)));
-  };
-  const double hlm = 1 / mean_round(10, 1, full);
-  const double few = detail::speed_without_floor(512), many = detail::speed_without_floor(512'000);
-  f.answer("hlm.slow", met_if(many < 5),
-           number(few, 3) + " tokens/s over 512 rounds, " + number(many, 3) + " over 512 000; " + number(hlm) +
-               " with gains of at least 1e-3",
-           "without a least gain, as in the paper, the mean time is infinite, so the speed falls with the number of "
-           "rounds");
-  // The number of entries at which the mean ratio is the printed one.
-  const auto entries_for = [&](double factor) {
-    std::uint32_t low = 1, high = 32000;
-    while (high - low > 1) {
-      const std::uint32_t middle = (low + high) / 2;
-      (gain(-20, middle) > factor ? low : high) = middle;
-    }
-    return high;
-  };
-  const double without_fading =
-      hlm_mean_round_time({}, 1, full / shannon_rate(10e6, from_decibel(-20))) / hlm_mean_round_time({}, 0.252, 0);
-  const bool near = std::fabs(gain(-20, 832) / 206 - 1) < 0.01 && std::fabs(gain(-20, 30) / 1014.1 - 1) < 0.01;
-  f.answer("hlm.factors", near ? finding::met : finding::in_sign,
-           number(gain(-20, 832)) + " and " + number(gain(-20, 30)) + " times with gains of at least 1e-3",
-           "a ratio of means that diverge without a least gain; with it 206 would need " +
-               std::to_string(entries_for(206)) +
-               " entries instead of 832; without fading no payload gives more than " + number(without_fading, 3));
+  const double hlm = 1 / detail::hlm_mean_round(10, 1, full);
   f.require("the means agree with the exact integrals: HLM 5.396 tokens/s at 10 dB", std::fabs(hlm - 5.396) <= 5e-4,
             number(hlm, 5));
-  f.require("gain at 10 dB with 832 entries is 3.542", std::fabs(gain(10, 832) - 3.542) <= 5e-4,
-            number(gain(10, 832), 5));
+  f.require("gain at 10 dB with 832 entries is 3.542", std::fabs(detail::hlm_gain(10, 832) - 3.542) <= 5e-4,
+            number(detail::hlm_gain(10, 832), 5));
   const std::vector<speed_point> drawn = speed_over_snr(systems[0], speed_options{});
   f.require("drawn rounds agree with the integral within 5 % at 10 dB",
             std::fabs(drawn.back().ratio_of_sums / hlm - 1) <= 0.05, number(drawn.back().ratio_of_sums));
+  detail::answer_hlm_links(f, systems, hlm);
 }
+
+namespace detail {
+
+//! Compares the headline numbers of WISV's text with the paper's own rows. The two numbers are the greatest errors of a
+//! latency: of all rows but WISV's at 20 Mbit/s, and of these.
+inline void say_wisv_table(figure& f, double worst, double worst_slow) {
+  using specverify_test::wisv_row;
+  f.answer("wisv.table", met_if(worst <= 0.003 && worst_slow <= 0.06),
+           "errors of latency at most " + percent(worst) + ", of WISV at 20 Mbit/s " + percent(worst_slow),
+           "a line through the five greedy rows, and payloads; lengths and rounds are the paper's");
+  const wisv_row &greedy = specverify_test::wisv_table[12], &wisv = specverify_test::wisv_table[14];
+  f.compare(
+      "latency saved at L = 64, 500 Mbit/s, according to the text", "31.4 %",
+      percent(wisv.fast.latency / greedy.fast.latency - 1, 1),
+      "from the paper's own rows (ours are in the grid of links and windows); L = 10 is faster than any other "
+      "window, and there it is " +
+          percent(specverify_test::wisv_table[2].fast.latency / specverify_test::wisv_table[0].fast.latency - 1, 1));
+  f.compare("accepted length and rounds at L = 64, 20 Mbit/s, according to the text", "+60.8 %, -37.3 %",
+            percent(wisv.slow.tokens_per_round / greedy.slow.tokens_per_round - 1, 1) + ", " +
+                percent(wisv.slow.rounds / greedy.slow.rounds - 1, 1),
+            "from the paper's own rows");
+}
+
+}  // namespace detail
 
 //! Computes Table I of WISV (arXiv 2604.17701) from a line through the five greedy rows and the payloads of each
 //! method.
@@ -362,30 +431,16 @@ inline void show_wisv_table(figure& f) {
       if (wisv) worst_window = std::max(worst_window, std::fabs(window_error));
     }
   }
-  const wisv_row &greedy = specverify_test::wisv_table[12], &wisv = specverify_test::wisv_table[14];
   f.require("greedy, rejection and WISV at 500 Mbit/s within 0.3 %", worst <= 0.003, detail::percent(worst));
   f.require("WISV at 20 Mbit/s within 6 %", worst_slow <= 0.06, detail::percent(worst_slow));
   f.require("with 20.4 window uploads per answer WISV is within 0.3 % at both rates", worst_window <= 0.003,
             detail::percent(worst_window));
-  f.answer(
-      "wisv.table", met_if(worst <= 0.003 && worst_slow <= 0.06),
-      "errors of latency at most " + detail::percent(worst) + ", of WISV at 20 Mbit/s " + detail::percent(worst_slow),
-      "a line through the five greedy rows, and payloads; lengths and rounds are the paper's");
   f.compare("WISV's time on the link", "L hidden vectors a round", "20.4 times L hidden vectors an answer",
             "rounds fall from 27 to 12 over the windows, but the extra time does not: the simulator seems to charge "
             "every scored mismatch, not every round");
   f.compare("fixed time of a round", "not given", number(times.fixed * 1e3, 5) + " ms",
             "only the round trip of 50 ms: verification has no fixed cost in that table");
-  f.compare("latency saved at L = 64, 500 Mbit/s, according to the text", "31.4 %",
-            detail::percent(wisv.fast.latency / greedy.fast.latency - 1, 1),
-            "from the paper's own rows (ours are in the grid of links and windows); L = 10 is faster than any other "
-            "window, and there it is " +
-                detail::percent(
-                    specverify_test::wisv_table[2].fast.latency / specverify_test::wisv_table[0].fast.latency - 1, 1));
-  f.compare("accepted length and rounds at L = 64, 20 Mbit/s, according to the text", "+60.8 %, -37.3 %",
-            detail::percent(wisv.slow.tokens_per_round / greedy.slow.tokens_per_round - 1, 1) + ", " +
-                detail::percent(wisv.slow.rounds / greedy.slow.rounds - 1, 1),
-            "from the paper's own rows");
+  detail::say_wisv_table(f, worst, worst_slow);
 }
 
 //! Figures of the lab for these tables; they need no model.
