@@ -251,8 +251,8 @@ SPECVERIFY_API specverify_status specverify_edge_refusal(const specverify_edge* 
 
 typedef struct specverify_cloud specverify_cloud;
 
-// `serves`: the system whose messages the session must have room for. null: the default limits, which are enough for
-// k-sqs, greedy and shared-noise with default settings.
+// `serves` is the system whose messages must have room in the session. null selects the default limits, which are
+// enough for k-sqs, greedy and shared-noise with default settings.
 SPECVERIFY_API specverify_status specverify_cloud_create(const specverify_cloud_options* options,
                                                          const specverify_system* serves,
                                                          const specverify_allocator* memory, specverify_cloud** made);

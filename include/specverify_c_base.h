@@ -139,8 +139,8 @@ static inline specverify_system specverify_system_with(const char* name, const s
   made.setting_count = setting_count;
   return made;
 }
-// Returns the name at `index`, from 0 on, or null after the last name. The list omits qs-dqn, because its network can
-// be passed only in C++.
+// Returns the name at `index` (from 0), or null after the last name. The list omits qs-dqn, because its network can be
+// passed only in C++.
 SPECVERIFY_API const char* specverify_system_name(uint32_t index);
 
 // Source of the memory of a session or a table. `allocate` must return null if there is no memory; a hook must not fail

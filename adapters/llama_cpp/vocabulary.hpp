@@ -23,8 +23,9 @@ namespace llama_cpp {
 
 static_assert(std::is_same_v<llama_token, token_id>);
 
-//! Whether a text may contain control tokens. A model reads them as commands; for example, `<|im_end|>` ends a turn.
-//! Use `none` for a user's text, so that such a name is plain text. `by_name` is for the parts of a chat template.
+//! Selects whether a text may contain control tokens. A model reads control tokens as commands; for example,
+//! `<|im_end|>` ends a turn. Use `none` for a user's text, so that such a name is plain text. `by_name` is for the
+//! parts of a chat template.
 enum class control_tokens : bool { none, by_name };
 
 //! Returns the bytes of a token. For a control token they are empty, or the token's name.

@@ -20,8 +20,8 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_XSIMD: 1 makes kernel/simd/pack.hpp use xsimd; with 0, xsimd is never included. Default: 1 if the
-// header of xsimd is found and has batches of doubles for the target (x86 with SSE2, 64-bit Arm).
+// SPECVERIFY_WITH_XSIMD selects whether kernel/simd/pack.hpp uses xsimd (1) or never includes it (0). The default is 1
+// if the header of xsimd is found and has batches of doubles for the target (x86 with SSE2, 64-bit Arm).
 #ifndef SPECVERIFY_WITH_XSIMD
 #define SPECVERIFY_WITH_XSIMD 0
 #if defined(__has_include) && (defined(__SSE2__) || defined(_M_X64) || defined(__aarch64__) || defined(_M_ARM64))
@@ -32,9 +32,9 @@
 #endif
 #endif
 
-// SPECVERIFY_WITH_VECTORS: selects the vector kernels that are used without xsimd. 1 uses the vector types of g++ and
-// clang; with 0, exec::simd runs the scalar kernels. Default: 1 if the compiler has these types and, on x86, the target
-// has vector registers for them.
+// SPECVERIFY_WITH_VECTORS selects the vector kernels without xsimd. 1 uses the vector types of g++ and clang; with 0,
+// exec::simd runs the scalar kernels. The default is 1 if the compiler has these types and, on x86, the target has
+// vector registers for them.
 #ifndef SPECVERIFY_WITH_VECTORS
 #if defined(__GNUC__) && !defined(__CUDACC__) && (!defined(__i386__) || defined(__SSE2__))
 #define SPECVERIFY_WITH_VECTORS 1
@@ -72,7 +72,7 @@
 #define SPECVERIFY_INLINE inline __attribute__((always_inline))
 #endif
 
-// Marks a condition that is nearly always true. Compilers then move the other branch out of line. This is useful
+// Marks a condition that is nearly always true, so that compilers move the other branch out of line. This is useful
 // because a pass of the engine evicts the session's code from the cache, and straight-line code can be prefetched.
 #if defined(__GNUC__) || defined(__clang__)
 #define SPECVERIFY_LIKELY(condition) static_cast<bool>(__builtin_expect(static_cast<bool>(condition), 1))

@@ -245,8 +245,8 @@ __global__ void __launch_bounds__(sample_trials* lanes_per_warp, 8)
 
 }  // namespace cuda_detail
 
-//! Enqueues one draw per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: as for
-//! `read_rows`; null_span (keys, positions, rounds or tokens).
+//! Enqueues one draw per row into `tokens`. It needs the digests of `read_rows`. Errors: as for `read_rows`; null_span
+//! (keys, positions, rounds or tokens).
 template <class Scalar, class Key>
 [[nodiscard]] SPECVERIFY_INLINE status sample(exec::cuda how, const device_batch<Scalar>& batch,
                                               const device_stream<Key>& random, device_token* tokens,

@@ -78,8 +78,8 @@ template <class Scalar, class Key>
   return detail::answer_within(room.weights[lane_of_thread()], room.drawn[lane_of_thread()], total);
 }
 
-//! Checks the bounds, and chooses the first open draws for the next read. Runs on the first warp. It is not inlined,
-//! because its doubles would take registers from the sums.
+//! Checks the bounds, and chooses the first open draws for the next read. Runs on the first warp. The function is not
+//! inlined, because its doubles would take registers from the sums.
 [[nodiscard]] SPECVERIFY_DEVICE_CALL tempered_answer look(tempered_answer answer, tempered_room& room) noexcept {
   const std::uint32_t lane = lane_of_thread();
   if (answer == tempered_answer::open) {

@@ -163,7 +163,7 @@ class delivery {
     return why;
   }
   //! Handles unreadable data. Without an incarnation or without timers, a server sends a reset. Without timers, a
-  //! client requests the data again, because they may belong to this incarnation but be too late to be read.
+  //! client requests the data again, because they may belong to this incarnation but arrive too late to be read.
   [[nodiscard]] status refuse(std::span<const std::byte> datagram, status why) noexcept {
     const bool tells = !is_open() || live_.without_timers;
     if (tells && is_client()) asks_ = is_open();

@@ -96,7 +96,7 @@ struct device_digest {
   std::uint64_t total_weight = 0;  //!< W, or 0 if not requested. Truncated rows: W of the kept ids
 
   //! Returns `why`, or digest_insufficient if the digest is ok but `read_rows` did not make it. Functions that cannot
-  //! use digests of claims check it.
+  //! use digests of claims call this function.
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE constexpr status of_whole_row() const noexcept {
     return why.ok() && made_by != digest_source::row ? status{errc::digest_insufficient, part::row, 0} : why;
   }

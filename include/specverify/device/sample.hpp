@@ -30,8 +30,8 @@ struct draw_token {
 
 }  // namespace thrust_detail
 
-//! Draws one token per row into `tokens`. It needs the digests of `read_rows`. Errors of the call: as for `read_rows`;
-//! null_span (keys, positions, rounds or tokens); engine_failed.
+//! Draws one token per row into `tokens`. It needs the digests of `read_rows`. Errors: as for `read_rows`; null_span
+//! (keys, positions, rounds or tokens); engine_failed.
 template <class Policy, class Scalar, class Key>
 [[nodiscard]] status sample(const exec::thrust_on<Policy>& how, const device_batch<Scalar>& batch,
                             const device_stream<Key>& random, device_token* tokens,

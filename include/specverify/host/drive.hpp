@@ -181,8 +181,8 @@ template <host_session Session, language_model Model>
 
 namespace detail {
 
-//! Sets that the session's transport delivers messages in order and undamaged. Does nothing if `Link` is only a clock.
-//! A transport without this property does not compile.
+//! Configures the session for a transport that delivers messages in order and undamaged. Does nothing if `Link` is only
+//! a clock. A transport without this property does not compile.
 template <class Link, class Session>
 constexpr void work_over(Session& session) noexcept {
   if constexpr (transport<Link>) {

@@ -39,7 +39,7 @@ struct link_end {
 };
 
 //! Returns an observer that passes outputs to `on_output` and also sends the messages. After `on_output` has ended the
-//! text, it receives only journal records.
+//! text, the observer passes only journal records to it.
 template <class Link, class OnOutput>
 [[nodiscard]] auto sending(link_end<Link>& end, OnOutput& on_output) {
   return [&end, &on_output](const session_output& out) -> status {

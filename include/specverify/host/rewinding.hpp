@@ -41,8 +41,8 @@ struct checkpoint_of<Model> {
 template <language_model Model>
 class rewinding : public detail::wrapped_model<Model> {
  public:
-  //! `max_length`: the maximum number of positions that are fed, which is the session's max_text_length plus the
-  //! longest draft. Errors: invalid_argument (`max_length` is 0).
+  //! `max_length` is the maximum number of positions that are fed: the session's max_text_length plus the longest
+  //! draft. Errors: invalid_argument (`max_length` is 0).
   [[nodiscard]] static result<rewinding> make(Model& model, std::uint32_t max_length) {
     if (max_length == 0) return status{errc::invalid_argument, part::session, 0};
     return rewinding(model, max_length);
@@ -104,8 +104,8 @@ class rewinding : public detail::wrapped_model<Model> {
     return std::uint32_t{0};
   }
 
-  //! Saves the model's state at keep_ if this feed passes keep_ before the wanted rows, or at `from` if keep_ is not
-  //! before it. Feeds the ids before the saved position. Returns the position from which to continue.
+  //! Saves the model's state at keep_ if this feed passes keep_ before the wanted rows, or at `from` if `from` is at
+  //! most keep_. Feeds the ids before the saved position. Returns the position from which to continue.
   [[nodiscard]] result<std::uint32_t> save_on_the_way(std::uint32_t from, std::uint32_t end, std::uint32_t rows) {
     if constexpr (saving_model<Model>) {
       const std::uint32_t at = keep_ > from && keep_ < end && end - keep_ >= rows ? keep_ : from;

@@ -143,8 +143,8 @@ class trace_reader {
 }  // namespace detail
 
 //! Writes `states` as a trace and returns the text, without a terminator. `max_channel_trace_bytes` bytes suffice.
-//! Errors: (`where` = line from 1; step i, from 0, is line i + 2) empty_record (1), null_span (1), as for
-//!         check(channel_state), trace_number (a subnormal number), output_too_small.
+//! Errors (`where` = line from 1; step i, from 0, is line i + 2) empty_record (1), null_span (1), as for
+//! check(channel_state), trace_number (a subnormal number), output_too_small.
 [[nodiscard]] inline result<std::string_view> write_channel_trace(std::span<const channel_state> states,
                                                                   std::span<char> out) noexcept {
   if (states.empty()) return detail::trace_error(errc::empty_record, 1);

@@ -136,8 +136,8 @@ namespace detail {
                                                           std::uint32_t support_size) noexcept {
   return (saturating(support_size) * hlm_entry_bits(format)).value;
 }
-//! Returns the bits of an upload. Paper: only the k entries. Wire: also the draft, as an index into the entries or as a
-//! separate entry; k if it varies; the skipped ids and the number of these ids.
+//! Returns the bits of an upload. Paper: only the k entries. Wire: also the draft (an index into the entries, or a
+//! separate entry), k if it varies, and the skipped ids with their number.
 [[nodiscard]] constexpr std::uint64_t hlm_uplink_bits(const hlm_format& format, const hlm_upload& upload,
                                                       bit_accounting accounting = bit_accounting::wire) noexcept {
   const saturating entries = hlm_compressed_bits(format, upload.support_size);

@@ -73,8 +73,8 @@ inline constexpr float acceptance_start = 0.8f;    //!< mean acceptance before t
 //! Number that replaces the resolution in `observation::acceptance` for drafts without a lattice.
 inline constexpr std::uint32_t resolution_without_lattice = 1;
 
-//! Returns the expected acceptance of a draft of this resolution. This is the mean of the nearest resolution that has
-//! one (the smaller of two equally near), or `acceptance_start` if none has.
+//! Returns the expected acceptance of a draft of this resolution: the mean of the nearest recorded resolution (the
+//! smaller of two equally near), or `acceptance_start` if no resolution is recorded.
 [[nodiscard]] constexpr float acceptance_of(const observation& seen, std::uint32_t resolution) noexcept {
   float mean = acceptance_start;
   std::uint32_t nearest = ~std::uint32_t{0}, of = 0;

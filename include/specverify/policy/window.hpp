@@ -69,8 +69,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return numeric::product(1.02, law + place) + 1;
 }
 
-//! Returns the largest support of at most `support_size` tokens whose position costs at most `budget` bits, but at
-//! least 1 token, because a round must draft. If all V tokens are within the budget and `support_size` tokens are not,
+//! Returns the largest number of tokens, at most `support_size`, whose position costs at most `budget` bits. The result
+//! is at least 1, because a round must draft. If all V tokens are within the budget and `support_size` tokens are not,
 //! then `allow_dense` returns V. With `at_most`, every smaller number of tokens must also be within the budget. O(log
 //! K).
 [[nodiscard]] inline budget_clamp clamp_support(position_accounting accounting, std::uint32_t vocab_size,

@@ -35,8 +35,8 @@ class cloud_session : public detail::endpoint {
   //! `format_of` returns the format of an edge.
   [[nodiscard]] static cloud_limits limits_for(const wire_format& format,
                                                std::uint32_t text_chunk = cloud_options{}.text_chunk) noexcept;
-  //! Returns the limits of `options`, each raised to what sessions in this format need. If the options have tables, the
-  //! ids of a format without distributions may be coded.
+  //! Returns the limits of `options`, each raised as far as sessions in this format need. If the options have tables,
+  //! the ids of a format without distributions may be coded.
   [[nodiscard]] static cloud_limits limits_for(wire_format format, const cloud_options& options) noexcept;
 
   // Inputs.

@@ -28,7 +28,8 @@ enum class link_loss : std::uint8_t {
 };
 
 //! Selects whether an edge journals each draft before it sends the draft. A restarted edge sends a journaled draft
-//! again. Without it, the edge fetches the text if the cloud has decided the round, and otherwise makes a new draft.
+//! again. Without a journaled draft, the edge fetches the text if the cloud has decided the round, and otherwise makes
+//! a new draft.
 enum class draft_journaling : std::uint8_t {
   automatic,  //!< only if the record has at most `automatic_draft_record` bytes
   always,

@@ -166,8 +166,8 @@ class session_state {
   [[nodiscard]] constexpr state now() const noexcept { return now_; }
   [[nodiscard]] friend constexpr bool operator==(const session_state& a, state b) noexcept { return a.now_ == b; }
 
-  //! Enters the target state of an event. `Known`: all possible states at the call, if the caller knows them. A pair of
-  //! state and event that is not in the table then does not compile.
+  //! Enters the target state of an event. `Known` lists all possible states at the call, if the caller knows them. Then
+  //! a pair of state and event outside the table does not compile.
   template <event What, state... Known>
   constexpr void enter() noexcept {
     constexpr auto moves = detail::transition_of<Table>(What);

@@ -187,7 +187,7 @@ template <class Value>
 //! Tests whether two outcomes are independent. `table` contains rows * width joint counts, row by row. Empty rows and
 //! columns are ignored, because the expected counts there are 0.
 //! Errors: size_mismatch (rows or width is 0, or rows * width is not the size of the table); invalid_argument (the
-//!         expected count of a cell is below min_expected, so merge classes first; or all counts are 0).
+//! expected count of a cell is below min_expected, so merge outcomes first; or all counts are 0).
 [[nodiscard]] inline result<chi_square_result> chi_square_independence(std::span<const std::uint64_t> table,
                                                                        std::uint32_t rows, std::uint32_t width,
                                                                        chi_square_options options = {}) noexcept {

@@ -70,8 +70,8 @@ template <bool Cuts, class Scalar>
           {digests.kept_ids + first_kept, digests.kept_weights + first_kept, digest.kept}};
 }
 
-//! Narrows the bounds on Z to a relative error of kernel::quick_error by one more read, in float. Does nothing if Z is
-//! known or the bounds are that narrow already.
+//! Narrows the bounds on Z to a relative error of kernel::quick_error, with one more read in float. Does nothing if Z
+//! is known or the bounds are already that narrow.
 template <class Scalar, bool Cuts>
 __device__ __forceinline__ void narrow_bounds(tested_row<Scalar, Cuts>& row, block_room& room) noexcept {
   if (row.normaliser > 0.0 || row.narrow) return;  // uniform across the block
@@ -237,9 +237,9 @@ template <class Scalar, bool Cuts, class Key>
   return false;
 }
 
-//! Draws a token from norm((scale * p - q)+), q = `taken`, or from p if nothing is subtracted. It tries
-//! options.trial_cap trials, then the exact rule; a truncated row uses only the exact rule. The first thread gets the
-//! token.
+//! Draws a token from norm((scale * p - q)+) with q = `taken`, or from p if nothing is subtracted. Makes
+//! options.trial_cap trials, then uses the exact rule; a truncated row uses only the exact rule. The first thread gets
+//! the token.
 template <class Scalar, bool Cuts, class Key>
 [[nodiscard]] __device__ __forceinline__ device_token draw_from(tested_row<Scalar, Cuts>& row,
                                                                 const subtracted_law& taken,

@@ -90,8 +90,8 @@ template <class Scalar>
   return left < most ? left : most;
 }
 
-//! Returns the sum of a row's weights in the order of kernel::exact_sum. Staged terms are added at the end, others pass
-//! by pass. Every thread gets the sum.
+//! Returns the sum of a row's weights in the order of kernel::exact_sum. Staged terms are added at the end, and other
+//! terms after each pass. Every thread gets the sum.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ double sum_of_row(const drawn_row<Scalar>& row, const left_weight& weight,
                                                            block_room& room) noexcept {

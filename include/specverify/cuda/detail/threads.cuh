@@ -51,8 +51,8 @@ inline constexpr std::uint32_t no_id = 0xFFFFFFFFu;
 #endif
 }
 
-//! The largest value so far and the least id that has it. -0 and +0 are equal; `value` has the sign that the least id's
-//! value has.
+//! The largest value so far and the least id that has it. -0 and +0 are equal; `value` has the sign of the least id's
+//! value.
 struct best_entry {
   float value;
   std::uint32_t id;

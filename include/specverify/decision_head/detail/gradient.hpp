@@ -82,7 +82,7 @@ template <class Scalar>
   return loss / static_cast<Scalar>(batch);
 }
 
-//! Fills `mask` (width x size) with 0, with probability `dropout`, and otherwise with 1 / (1 - dropout). Without
+//! Sets each number of `mask` (width x size) to 0 with probability `dropout`, otherwise to 1 / (1 - dropout). Without
 //! dropout the mask is not changed. Each call of `draw(sample, unit / 8)` must return eight 16-bit uniforms.
 template <class Draw>
 void fill_dropout(matrix<float>& mask, std::uint32_t width, std::size_t size, double dropout, Draw draw) {

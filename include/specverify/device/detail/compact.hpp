@@ -28,8 +28,8 @@ struct add_counts {
   return (size + piece_ids - 1) / piece_ids;
 }
 
-//! Counts the entries of chunks. `Entries`: of(r) must return a row or a list of size() entries with the values
-//! value(i). passes(i, value) returns whether an entry is listed, and id(i) returns the id.
+//! Counts the entries of chunks. `Entries` must have of(r), which returns a row or a list with size() entries, value(i)
+//! for the value and id(i) for the id of an entry, and passes(i, value), which returns whether the entry is listed.
 template <class Entries>
 struct count_piece {
   Entries entries;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Base class of a model's wrapper, which passes on the optional members of the model. Except for `keep_from`, the
-//! wrapper has an optional member only if the model has it.
+//! Base class of wrappers of a model. A wrapper passes on the model's optional members. It has an optional member only
+//! if the model has it, except for `keep_from`.
 #ifndef SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 #define SPECVERIFY_HOST_DETAIL_WRAPPED_MODEL_HPP
 

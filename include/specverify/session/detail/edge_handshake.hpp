@@ -108,8 +108,8 @@ SPECVERIFY_BODY status edge_session::receive(std::span<const std::byte> message,
   if (*kind == message_kind::refuse) return on_refusal(message);
   if (*kind == message_kind::hello) return on_hello(message);
   if (detail::taken_in<edge_table>(state_.now()).has(*kind)) return on_message(*kind, message);
-  // the cloud sent the message before the response to the present hello, before it knew that the host ended the text,
-  // or as part of a stream after the end of the text
+  // the cloud sent the message before the response to the present hello, before it received this side's stop, or as
+  // part of a stream after the end of the text
   const bool goes_on = state_ == edge_state::stopping && (place_.is_cancelled() || is_stream());
   if (state_ == edge_state::handshaking || goes_on) return drop(errc::unexpected_message);
   return fail({errc::unexpected_message, part::session, static_cast<std::uint32_t>(*kind)});

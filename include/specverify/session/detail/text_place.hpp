@@ -78,7 +78,7 @@ class prefix_steps {
   //! `longest`: maximum number of tokens of a text.
   explicit prefix_steps(std::size_t longest) : hashes_(longest / step + 1) { hashes_[0] = prefix_hash_seed; }
 
-  //! Returns the hash of `text`. Its first `known` tokens must hash to `hash`, and must be a prefix of the text of an
+  //! Returns the hash of `text`. The first `known` tokens must hash to `hash`, and must be a prefix of the text of an
   //! earlier call.
   [[nodiscard]] std::uint64_t extend(std::span<const token_id> text, std::size_t known, std::uint64_t hash) noexcept {
     while (known < text.size()) {
