@@ -4,12 +4,10 @@
 //!
 //! Use it after `read_rows` (digest.cuh): on the same batch for dense distributions (quantize/lattice.hpp), or on the
 //! result of `select` (select.cuh) for distributions over a support (quantize/sparse_lattice.hpp).
-//! Symbols:    V = ids of a row, l = resolution; zeta (rounding error of a count) and D (sum of the rounded counts
-//!             minus l) as in kernel/scalar/lattice.hpp.
+//! Symbols:    as in kernel/scalar/lattice.hpp.
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, but only positive counts are
-//!             listed, with ids ascending. A row is read at most twice, or once if the digest has the total weight; a
-//!             support needs no read. No allocation.
-//! Deviates:   dense distributions need a resolution up to 1024, or V up to 2048.
+//!             listed, with ids ascending. A row is read at most twice, and a support is not read. No allocation.
+//! Deviates:   dense distributions need a resolution up to 1024, or up to 2048 ids.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH
 #define SPECVERIFY_CUDA_LATTICE_CUH
@@ -64,7 +62,7 @@ struct lattice_list {
   }
 };
 
-//! Decreases by one (`lose`) or increases by one the counts of the `moves` entries with the largest (high, low, place).
+//! Changes the counts of the `moves` entries with the largest (high, low, place) by one: down if `lose`, otherwise up.
 __device__ __forceinline__ void repair_list(const lattice_list& entries, std::uint32_t moves, bool lose,
                                             order_room& room) noexcept {
   const auto high = [&](std::uint32_t i) { return entries.high(i, lose); };

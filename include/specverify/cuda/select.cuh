@@ -312,8 +312,8 @@ __global__ void __launch_bounds__(select_threads, 1)
   if (threadIdx.x == 0) out.rows[number] = support;
 }
 
-//! Returns the number of threads for a kernel that selects from rows of `blocks` blocks of 1024 ids. If there are more
-//! rows than multiprocessors, the maximum is half as large.
+//! Returns the number of threads for a kernel that selects from rows of `blocks` blocks of 1024 ids. The limit is half
+//! as large if there are more rows than multiprocessors.
 [[nodiscard]] SPECVERIFY_INLINE std::uint32_t threads_for_select(const cuda_tuning& tuning, std::uint32_t rows,
                                                                  std::uint32_t blocks) noexcept {
   return threads_for(blocks * lanes_per_warp, rows > tuning.multiprocessors ? select_threads / 2 : select_threads);

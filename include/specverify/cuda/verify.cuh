@@ -5,10 +5,9 @@
 //! Pass the engine's logits in a `device_rounds` (device/rounds.hpp). No earlier `read_rows` is needed, because the
 //! kernels read the rows themselves.
 //! Guarantees: verdicts, counters and row states equal the results of token_rule and greedy_rule under exec::seq. The
-//!             random numbers of draft i belong to the round's position + i. A row is read once. However, the token
-//!             rule reads about one row in twenty again, because the digest's bounds on the normalizer do not decide.
-//!             Rows after the first rejection are read only if there are few rounds (cuda_tuning::split_rounds). No
-//!             allocation.
+//!             random numbers of draft i belong to the round's position + i. A row is read once, but the token rule
+//!             reads about one row in twenty again. Rows after the first rejection are read only if there are few
+//!             rounds (cuda_tuning::split_rounds). No allocation.
 //! Deviates:   no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH

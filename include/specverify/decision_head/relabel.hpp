@@ -5,7 +5,7 @@
 //! Paper:      arXiv 2604.17701 (WISV), equations (28)-(31).
 //! Symbols:    o_j = 1 if mismatch j is important, because keeping the draft changed the answer; a_j = label (1:
 //!             reject); s_j = smoothed score; lambda = price of a label; Q = link_quality; B = label_budget. The
-//!             comments of the fields define the others.
+//!             comments of the fields define the other symbols.
 //! Guarantees: a_j <= o_j, and Q = 1 gives a = o. With the same uniforms, no label rises if Q falls. No allocation;
 //!             noexcept. J mismatches take O(J^2) for smoothing, O(J) per step of a bisection, and O(J B) for the hard
 //!             budget. Near-tie.

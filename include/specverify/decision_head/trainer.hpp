@@ -2,11 +2,12 @@
 //! Trains a decision head on labelled mismatches, with AdamW, dropout, class weights and a validation set.
 //!
 //! Paper:      arXiv 2604.17701 (WISV), equations (25), (26) and the training pipeline.
-//! Guarantees: the same seed, samples and machine give the same head: the head with the least validation loss. No group
-//!             (episode) is in both the training and the validation set, because its samples share hidden states.
+//! Guarantees: the same seed, samples and machine give the same head. The result is the head with the least validation
+//!             loss. No group (episode) is in both the training and the validation set, because samples of a group
+//!             share hidden states.
 //! Deviates:   the paper gives no optimizer settings, so the defaults are ours. By default, the weight of label 1 is
-//!             N_0 / N_1, with N_0 and N_1 training samples of label 0 and 1. Training standardizes the hidden states,
-//!             but the finished head takes raw states.
+//!             N_0 / N_1, the ratio of training samples with label 0 to training samples with label 1. Training
+//!             standardizes the hidden states, but the finished head takes raw states.
 //! Cost:       O(samples * inputs * width) per training epoch; allocates.
 //! See:        docs/algorithms/trainer.md, tests/unit/decision_head/trainer_test.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_TRAINER_HPP

@@ -3,9 +3,8 @@
 //!
 //! Use it to pass an engine's logits to the functions of device/ (Thrust) or cuda/ (hand-written kernels). First call
 //! `read_rows`, then `sample`, `select`, `residual` and others on the same value.
-//! Guarantees: plain structs, C++17, no allocation. All pointers are to device memory. Row r begins at data + r *
-//!             pitch. Kernels read temperatures, biases, masks, keys, positions and rounds when they run, so a captured
-//!             graph uses the values at replay.
+//! Guarantees: plain structs, C++17, no allocation. All pointers are to device memory. Kernels read the contents when
+//!             they run, so a captured graph uses the contents at replay.
 //! Deviates:   rows must be logits in float or 16 bits, not probabilities. Biases and masks are not checked, because
 //!             the engine's own kernel writes them.
 //! Cost:       O(1).

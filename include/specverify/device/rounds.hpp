@@ -3,12 +3,11 @@
 //! may have different lengths.
 //!
 //! Use it to verify all requests of an engine's step: fill one `device_rounds`, and call `verify_batch` once. Round i
-//! has the drafts draft_begin[i] to draft_begin[i + 1] - 1, and the rows row_begin[i] to row_begin[i + 1] - 1. An id -1
-//! ends its drafts; a round with L drafts needs at most L + 1 rows.
+//! has the drafts draft_begin[i] to draft_begin[i + 1] - 1 and the rows row_begin[i] to row_begin[i + 1] - 1. An id -1
+//! ends the drafts early. L drafts need at most L + 1 rows.
 //! Guarantees: plain structs, C++17. All pointers are to device memory. Kernels read them when they run, so a captured
-//!             graph uses the rounds at replay. An error in one round is in its verdict and does not affect other
-//!             rounds.
-//! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts cannot be
+//!             graph uses the rounds at replay. An error in one round does not affect other rounds.
+//! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts are not
 //!             checked.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/cuda.md, verify/verdict.hpp, tests/device/verify_test.cpp

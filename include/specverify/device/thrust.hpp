@@ -2,14 +2,12 @@
 //! Defines the execution policy `exec::thrust_on{thrust::device}`, which runs operations on a batch of rows on any back
 //! end of Thrust.
 //!
-//! Pass it as the first argument to `read_rows`, `sample`, `select` and the other functions of device/. `thrust_on` can
-//! hold any execution policy of Thrust, for example `thrust::omp::par` for a CPU, or
-//! `exec::thrust_on{thrust::cuda::par(allocator).on(stream)}` with an allocator and a stream. If Thrust throws, a call
-//! returns engine_failed under part::host, `where` = code of a system error (a cudaError_t), or 0.
-//! Guarantees: results do not depend on the back end, because one thread adds each sum of floats, in the CPU's order.
-//!             The policy's allocator provides temporary memory, which the same call releases. A caching allocator
-//!             allocates nothing after the first call, because sizes depend only on the batch's shape. Calls may wait
-//!             for the device.
+//! Pass it as the first argument to the functions of device/. It can hold any execution policy of Thrust, for example
+//! `thrust::omp::par` for a CPU, or `thrust::cuda::par(allocator).on(stream)`. If Thrust throws, a call returns
+//! engine_failed under part::host, `where` = code of a system error (a cudaError_t), or 0.
+//! Guarantees: results do not depend on the back end, because one thread adds each sum of floats. The policy's
+//!             allocator provides temporary memory until the call ends. A caching allocator allocates nothing after the
+//!             first call, because sizes depend only on the batch's shape. Calls may wait for the device.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/device.md, tests/device/thrust_memory_test.cpp
 #ifndef SPECVERIFY_DEVICE_THRUST_HPP

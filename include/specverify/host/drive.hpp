@@ -3,14 +3,13 @@
 //! waits for the peer.
 //!
 //! There are three levels. Use the highest one that suits your program.
-//! - Level 3: `generate` on the device and `serve` in the cloud (host/host.hpp) run a whole text over a blocking
-//!   transport.
+//! - Level 3: `generate` and `serve` (host/host.hpp) run a whole text over a blocking transport.
 //! - Level 2: `drive`, called after each input, feeds the model. Your program has its own transport.
 //! - Level 1: `take_outputs` and `supply` are for engines on other threads, and for batches of sessions.
 //!
 //! The callback `on_output` receives messages, journal records, tokens and the end of the text; at level 1 also
-//! `rollback`. If it returns an error, the call ends and takes no more outputs. It must not call an input function of a
-//! session, so queue a message and `deliver` it afterwards.
+//! `rollback`. If it returns an error, the call ends. It must not call an input function of a session, so queue a
+//! message and `deliver` it afterwards.
 //! Guarantees: no I/O, no thread and no allocation except in callbacks; exceptions of callbacks pass through.
 //! Cost:       O(outputs), plus the time of the engine and of `on_output`.
 //! See:        docs/algorithms/host.md, docs/session.md, tests/unit/host/drive_test.cpp

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adds `truncate` to a model that has none, for example to a recurrent model.
 //!
-//! A session needs `truncate`, because it truncates the caches of both models after a rejection. `rewinding` keeps the
-//! ids instead. If the model has `save` and `load`, `rewinding` loads the last saved state (checkpoint) and feeds the
-//! later ids again. Otherwise it feeds the whole text again, so `feed` at position 0 must begin a new text. The
-//! checkpoint is at or before the last `keep_from`. For example, if it is just before the last committed token, a
-//! rejection after T accepted drafts feeds T + 1 ids again.
+//! A session truncates the caches of both models after a rejection. Without `truncate`, `rewinding` feeds ids again:
+//! all of them from position 0, which must begin a new text, or only the ids after the last checkpoint. Checkpoints
+//! need `save` and `load`. The last one is at or before the position of the last `keep_from`.
 //! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. Ids that are fed again
 //!             request no rows.
 //! Cost:       O(ids fed), plus the time of the model; only `make` and the model's `save` allocate.

@@ -4,7 +4,7 @@
 //!
 //! Paper:      WISV (arXiv 2604.17701), equations (11)-(17).
 //! Symbols:    f(n) = token_flops after n tokens; F = operations; d_in, w = inputs and width of the decision head; |C|
-//!             = mismatches. The comments of the fields define the others.
+//!             = mismatches. The comments of the fields define the other symbols.
 //! Guarantees: O(1), no allocation, noexcept. Call `check` first, because the formulas need valid values.
 //! Deviates:   adds a limit by memory bandwidth and a launch time. Neither costs time by default.
 //! See:        docs/algorithms/latency.md, tests/unit/link/compute_test.cpp

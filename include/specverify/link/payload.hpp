@@ -6,7 +6,7 @@
 //!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
 //! Symbols:    L = draft_length; l = resolution; K = support_size; M = mismatches; C(n, k) = binomial; b_tok =
 //!             ceil(log2 V); B_h = d_D b_e, the bits of a hidden vector. FH sends all hidden vectors at once, SH only
-//!             requested ones. The comments of the fields define the others.
+//!             requested ones. The comments of the fields define the other symbols.
 //! Guarantees: O(1), no allocation, noexcept; results up to 2^64 - 1. Call `check` first, because the formulas need a
 //!             valid format.
 //! Deviates:   QS: each of the L tokens counts the bits of its distribution, and the feedback has L + 1 values. HLM and

@@ -2,13 +2,11 @@
 //! Wraps a sparsifier so that one distribution stays within a window's bit budget for a round. At least one token is
 //! kept, whatever this costs.
 //!
-//! Use it to draft with a `budgeted_window` outside a session; a session limits supports in the same way. A sparsifier
-//! with a fixed number of tokens gets this number from the window's plan. A sparsifier that chooses the number itself
-//! is called again with a limit if its support costs too much.
+//! Use it to draft with a `budgeted_window` outside a session. A sparsifier that chooses the number of tokens is called
+//! again with a limit if its support costs too much. Other sparsifiers get the number from the window's plan.
 //! Paper:      Conformal Sparsification (arXiv 2510.09942), the bit budget of a batch. The paper does not cut supports.
 //! Guarantees: `budgeted` is a sparsifier with the wrapped sparsifier's state. If the budget cuts a support,
-//!             `support::cut` is set for `advance`. No allocation; noexcept; bit-exact if the wrapped sparsifier is
-//!             bit-exact.
+//!             `support::cut` is set. No allocation; noexcept; bit-exact if the wrapped sparsifier is bit-exact.
 //! Cost:       the wrapped sparsifier's cost, at most twice, plus O(1).
 //! See:        docs/algorithms/window.md, tests/unit/policy/budgeted_test.cpp, tests/session/budget_clamp_test.cpp
 #ifndef SPECVERIFY_POLICY_BUDGETED_HPP

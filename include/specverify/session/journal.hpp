@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Writes and reads the journal of a session. A host appends records to a file, and reads them after a restart.
 //!
-//! A record is a head, a payload and a 64-bit check of the payload. The head has "SPV" and the layout number, the
-//! payload length, the first position and the number of ids (4 bytes each, little-endian), and a 64-bit check. The
-//! payload has the size of the snapshot (4 bytes), the ids, the snapshot, and the edge's open draft.
-//! Guarantees: writing is O(bytes) without allocation. The ids of a record replace the text from the record's first
-//!             position on; the last snapshot and the last draft count. A record that the end of the file cuts off is
-//!             ignored, and so is one whose check and later bytes are all 0 (after a power cut). Other damage is
-//!             journal_corrupt. The check is 64-bit FNV-1a, which detects accidents but not forgeries.
+//! A record holds token ids, a snapshot and the edge's open draft; docs/algorithms/journal.md describes the bytes. The
+//! ids replace the text from the record's first position on. The last snapshot and the last draft count.
+//! Guarantees: writing is O(bytes) without allocation. Reading ignores an incomplete record at the end of the file, and
+//!             a last record whose check and later bytes are all 0 (after a power cut). Other damage is
+//!             journal_corrupt. The check (64-bit FNV-1a) detects accidents, but not forgeries.
 //! Deviates:   a sparsifier's state depends on the machine, so a journal with such a state cannot move to another one.
 //! See:        docs/algorithms/journal.md, docs/session/journal.md, tests/unit/session/journal_test.cpp
 #ifndef SPECVERIFY_SESSION_JOURNAL_HPP

@@ -6,10 +6,9 @@
 //! know the method's name only at run time, use session/systems.hpp.
 //! Paper:      QS 2507.00605; K-SQS, C-SQS 2510.09942; HLM, Rand-HLM, U-HLM, CU-HLM 2505.11788; UI 2508.12590; WISV
 //!             2604.17701.
-//! Guarantees: a preset is a value, independent of the machine and the models. `make_edge` rejects options that
-//!             contradict the preset, or that set a format or attachments.
-//! Deviates:   the defaults are the papers' operating points, which depend on the papers' models. Choose your own
-//!             values, especially for thresholds on the uncertainty u (docs/lab.md).
+//! Guarantees: a preset is a value. `make_edge` rejects options that contradict it.
+//! Deviates:   the defaults suit the papers' models. Choose your own values, especially for thresholds on the
+//!             uncertainty u (docs/lab.md).
 //! Cost:       O(limits of the options); only `make_edge` and `make_cloud` allocate.
 #ifndef SPECVERIFY_SESSION_PRESETS_HPP
 #define SPECVERIFY_SESSION_PRESETS_HPP

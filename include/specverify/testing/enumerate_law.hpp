@@ -8,10 +8,11 @@
 //! Paper:      none. A test measures the library's own function, so it needs no formula for the acceptance.
 //! Symbols:    dimension = one half (two 32-bit words) of one counter, which is one random number.
 //! Guarantees: the masses sum to exactly 1 if `complete`. A behaviour between two probes of the grid can be missed, so
-//!             the result is compared with the function at `checks` random points. After a difference the search runs
-//!             again, at most `refinements` times and each time finer, and then sets `grid_may_be_too_coarse`. O(leaves
-//!             * grid * settings) calls. Allocates; one thread.
-//! Deviates:   the low 11 of the 64 bits of a half are constant, so integer draws with bounds below 2^10 never retry.
+//!             the result is compared with the function at `checks` random points. If they still differ after
+//!             `refinements` finer searches, `grid_may_be_too_coarse` is set. O(leaves * grid * settings) calls.
+//!             Allocates; one thread.
+//! Deviates:   integer draws with bounds below 2^10 never retry, because the low 11 of the 64 bits of a half are
+//!             constant.
 //! See:        docs/algorithms/enumerate_law.md, tests/unit/testing/enumerate_law_test.cpp
 #ifndef SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
 #define SPECVERIFY_TESTING_ENUMERATE_LAW_HPP
@@ -36,7 +37,7 @@ struct enumerate_law_options {
   std::uint32_t end_probes = 0;
   std::uint32_t checks = 2000;    //!< number of random points to test the result
   std::uint32_t refinements = 4;  //!< maximum number of additional searches after failed checks
-  //! maximum calls of the function; if they are not enough, the result is not `complete`
+  //! maximum number of calls of the function; if this is not enough, the result is not `complete`
   std::uint64_t max_evaluations = std::uint64_t{1} << 33;
   //! maximum number of dimensions on one path; if they are not enough, the result is not `complete`
   std::uint32_t max_depth = 256;

@@ -2,11 +2,11 @@
 //! Connects two threads of one process with a blocking transport, for examples and tests. The edge uses one end and the
 //! cloud the other.
 //!
-//! The pipe has its own clock, in microseconds from 0. The clock does not advance while a side works. If both wait, it
-//! jumps to the earlier deadline, so timeouts need no sleep and a run is repeatable. If both sides wait without a
-//! deadline, `receive` returns link_lost to both, because no message can ever arrive.
-//! Guarantees: messages arrive whole, once and in order. If one end is destroyed, the other first receives the messages
-//!             sent before, and then link_lost. `edge` and `cloud` can make the destroyed end again.
+//! The pipe has its own clock, in microseconds from 0, which does not advance while a side works. If both sides wait,
+//! the clock jumps to the earlier deadline, so timeouts need no sleep and a run is repeatable. If both wait without a
+//! deadline, `receive` returns link_lost to both.
+//! Guarantees: messages arrive whole, once and in order. If one end is destroyed, the other end first receives the
+//!             messages sent before, and then link_lost. `edge` and `cloud` can make the destroyed end again.
 //! Cost:       O(bytes); allocates.
 //! See:        docs/algorithms/host.md, tests/unit/testing/message_pipe_test.cpp, examples/quickstart.cpp
 #ifndef SPECVERIFY_TESTING_MESSAGE_PIPE_HPP

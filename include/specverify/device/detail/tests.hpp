@@ -69,7 +69,7 @@ struct tested_row {
     return tested;
   }
 
-  //! Draws a token from norm((scale * p - q)+), q = `taken`, or from p if nothing is subtracted (row/residual.hpp).
+  //! Draws a token from norm((scale * p - q)+) with q = `taken`, or from p if nothing is subtracted (row/residual.hpp).
   template <class Random>
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE device_token draw(const subtracted& taken, const Random& random,
                                                                   const residual_options& options) noexcept {

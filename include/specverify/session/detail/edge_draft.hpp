@@ -2,11 +2,10 @@
 //! Draws the drafts of an edge from rows until the window ends the draft. With link_loss::continue_local, the edge also
 //! writes ahead: it shows tokens after its open draft while the link is lost.
 //!
-//! A token written ahead is drawn from the drafter's distribution, with the random numbers of its position in the open
-//! round. No other draw uses these numbers. If the verdict accepts every draft and the cloud's own token is the one
-//! shown, the edge drafts the later positions with the same numbers. It then draws the same tokens, and the cloud
-//! verifies them. Otherwise the tokens are retracted, and the next round uses new numbers. In both cases, the decision
-//! to keep a token depends only on earlier tokens, so the text keeps the distribution of the acceptance rule.
+//! A token written ahead has the random numbers of its position in the open round, which no other draw uses. If the
+//! verdict confirms the shown text, the edge drafts the later positions with the same numbers. It then draws the same
+//! tokens, and the cloud verifies them. Otherwise the tokens are retracted, and the next round uses new numbers.
+//! Whether a token is kept depends only on earlier tokens, so the text keeps the distribution of the acceptance rule.
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_DRAFT_HPP
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Wraps the function that `enumerate_law` measures. The wrapper takes a script of random numbers and returns the
-//! number of the outcome.
+//! Wraps the function that `enumerate_law` measures. The wrapper takes a script of random numbers and returns the index
+//! of the outcome.
 #ifndef SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 #define SPECVERIFY_TESTING_DETAIL_LAW_SUBJECT_HPP
 
