@@ -8,7 +8,7 @@
 //! - Level 1: `take_outputs` and `supply` are for engines on other threads, and for batches of sessions.
 //!
 //! The callback `on_output` receives messages, journal records, tokens and the end of the text; at level 1 also
-//! `rollback`. If it returns an error, the call ends. It must not call an input function of a session, so queue a
+//! `rollback`. If it returns an error, the call ends. Because it must not call an input function of a session, queue a
 //! message and `deliver` it afterwards.
 //! Guarantees: no I/O, no thread and no allocation except in callbacks; exceptions of callbacks pass through.
 //! Cost:       O(outputs), plus the time of the engine and of `on_output`.
