@@ -7,7 +7,7 @@
 //! computed from values that both sides have (`wire_place`).
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942) count the
 //!             bits of a draft; the byte layout is ours.
-//! Symbols:    V = vocab_size, l = resolution, K = support_size, L = drafts in a message.
+//! Symbols:    V = vocab_size, l = resolution, K = support_size.
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
 //!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits
 //!             bound how much it writes. It accepts exactly the byte strings that the encoder writes. Bit-exact. On an

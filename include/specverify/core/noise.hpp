@@ -4,14 +4,13 @@
 //! Use it when a device and a cloud must draw with the same random numbers. Each side picks the id v with the smallest
 //! E_v / p_v, where p_v is its own probability of v (row/race.hpp). If vLLM or SGLang samples for the cloud, choose the
 //! noise kind of that engine, and give the engine the key as its seed.
-//! Papers:     Daliri, Musco, Suresh: Coupling without communication and drafter-invariant speculative decoding (arXiv
-//!             2408.07978). MurmurHash3: Appleby, public domain. Source files: vLLM 0.33.0,
-//!             v1/worker/gpu/sample/gumbel.py; SGLang 0.5.23, srt/layers/sampler.py.
+//! Papers:     Daliri, Musco, Suresh (arXiv 2408.07978). MurmurHash3: Appleby, public domain. Source files: vLLM
+//!             0.33.0, v1/worker/gpu/sample/gumbel.py; SGLang 0.5.23, srt/layers/sampler.py.
 //! Symbols:    E = the noise, exponentially distributed with mean 1; h = a hash of key, position and id (64 bits for
 //!             `philox`); u = the uniform number that an engine computes from its hash.
-//! Guarantees: E is never 0 and never infinite. E does not depend on the round, so a device that drafts a position
-//!             again gets the same noise. u equals the engine's number bit for bit, and E has double precision even if
-//!             the engine computes in float. constexpr, no allocation, O(1); bit-exact, unless built with -ffast-math.
+//! Guarantees: E is never 0 and never infinite. It does not depend on the round, so a device that drafts a position
+//!             again gets the same noise. u equals the engine's number bit for bit; E has double precision even if the
+//!             engine uses float. constexpr, no allocation, O(1); bit-exact, unless built with -ffast-math.
 //! See:        docs/algorithms/noise.md (the formula of each kind), tests/unit/core/noise_test.cpp
 #ifndef SPECVERIFY_CORE_NOISE_HPP
 #define SPECVERIFY_CORE_NOISE_HPP

@@ -2,12 +2,10 @@
 //! Makes the distribution of a whole row in half precision, for a drafter that uploads every probability as an fp16
 //! value.
 //!
-//! Paper:      hybrid language model as in arXiv 2505.11788 (HLM): upload of the full distribution, 16 bits per token
-//!             of the vocabulary.
-//! Symbols:    count(v) = 2^24 fp16(q(v)), resolution = sum of the counts (row/fp16_row.hpp).
-//! Guarantees: O(V), no allocation, noexcept. If the drafter samples from this distribution and the verifier uses it,
-//!             the text is exact even if the rounded row does not sum to 1, because the resolution is the actual sum.
-//!             Near-tie in the logits, but law-exact after rounding.
+//! Paper:      HLM (arXiv 2505.11788): upload of the full distribution, 16 bits per token of the vocabulary.
+//! Symbols:    count(v) = 2^24 fp16(probability of v), resolution = sum of the counts (row/fp16_row.hpp).
+//! Guarantees: O(V), no allocation, noexcept. The text is exact even if the rounded row does not sum to 1, because the
+//!             resolution is the actual sum. Near-tie in the logits, but law-exact after rounding.
 //! See:        docs/algorithms/fp16_law.md, row/fp16_row.hpp, tests/unit/distribution/fp16_law_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP
 #define SPECVERIFY_DISTRIBUTION_FP16_LAW_HPP

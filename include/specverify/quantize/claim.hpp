@@ -4,13 +4,12 @@
 //! A claim consists of the token, its probability in the row, and the compressed distribution. Use it to reproduce the
 //! paper's baselines: call `row.sample`, then `make_claim`. Claims are lossy, because a rejection subtracts a
 //! distribution from which the token was not drawn. For exact output, use quantize/draft_law.hpp.
-//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
-//!             Transmission, arXiv 2505.11788.
+//! Paper:      CU-HLM (arXiv 2505.11788).
 //! Symbols:    x^ = claimed distribution, x_d = count / resolution of the drawn token, K = size of the support, D = sum
 //!             of the rounded counts minus the resolution of the lattice.
 //! Guarantees: the guarantees of the sparsifier and of `compressed_draft`. The claimed distribution gives the token a
-//!             positive count. x_d differs by less than 2^-30 from the token's share of the row's integer weights. No
-//!             allocation; noexcept. Bit-exact.
+//!             positive count. x_d is within 2^-30 of the token's share of the row's integer weights. No allocation;
+//!             noexcept. Bit-exact.
 //! Deviates:   if the lattice gives the token a count of 0, one lattice count moves from the largest entry to the
 //!             token, because the message must contain the token. The token is still tested against x_d.
 //! Cost:       O(K + |D| log K), plus the sparsifier's cost.

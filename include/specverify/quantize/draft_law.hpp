@@ -3,8 +3,8 @@
 //!
 //! Use it after `read_row` with the request from `draft_law_request`. The call selects the support, computes the
 //! counts, and drops zero counts unless the format sends them.
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification for Bandwidth-Efficient
-//!             Edge-Cloud Speculative Decoding (arXiv 2510.09942), the device's half of a round.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605) and Conformal Sparsification (arXiv 2510.09942), the
+//!             device's half of a round.
 //! Symbols:    l = resolution, X = kept, K = size of X, q^ = drafted = counts / l, W = sum of the row's integer
 //!             weights, D = sum of the rounded counts minus l.
 //! Guarantees: the guarantees of the reading, the sparsifier and the quantizer. Bit-exact, except that fp16_row is

@@ -2,9 +2,8 @@
 //! Removes tokens with a count of 0 from a quantized distribution, because they cannot be drafted and their ids cost
 //! bits.
 //!
-//! Paper:      none; Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding (arXiv
-//!             2510.09942) also sends the zeros.
-//! Symbols:    K = ids.size(), b_i = counts, K+ = number of positive counts.
+//! Paper:      none; Conformal Sparsification (arXiv 2510.09942) also sends the zeros.
+//! Symbols:    K = ids.size(), K+ = number of positive counts.
 //! Guarantees: O(K), no allocation, noexcept. Law-exact, because count(v) of every token v is unchanged.
 //! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp
 #ifndef SPECVERIFY_QUANTIZE_DROP_ZERO_HPP

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Quantizes a support: returns the integer counts with sum l that are nearest to l times the normalized weights.
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
-//!             Algorithm 2 with the normalization of the paper's (17).
-//! Symbols:    l = resolution, K = kept.size(), W_X = sum of kept.weights, q~ = kept.weights / W_X, b = counts, q^ = b
-//!             / l, D = sum of round(l q~) minus l, TV = total variation distance.
-//! Guarantees: O(K + |D| log K), no allocation, noexcept. The L1 and L2 distances are minimal, and TV(q~, q^) <=
-//!             floor(K/2) ceil(K/2) / (K l). Ties go to the smaller id. An entry of weight 0 never gets a count.
-//!             Bit-exact.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), Algorithm 2 with the normalization of the paper's (17).
+//! Symbols:    l = resolution, K = kept.size(), q~ = normalized weights of the support, b = counts, D = sum of round(l
+//!             q~) minus l.
+//! Guarantees: O(K + |D| log K), no allocation, noexcept. The L1 and L2 distances between b / l and q~ are minimal, and
+//!             the total variation distance is at most floor(K/2) ceil(K/2) / (K l). Ties go to the smaller id. An
+//!             entry of weight 0 never gets a count. Bit-exact.
 //! Deviates:   uses only integers, and normalizes the weights; the algorithm as printed in the paper rounds an
 //!             unnormalized distribution.
 //! See:        docs/algorithms/sparse_lattice.md, kernel/scalar/lattice.hpp,

@@ -5,14 +5,14 @@
 //! The statistics are enough to sample, to test drafts, to select top entries and to quantize.
 //! Symbols:    z_v = logit after bias and mask; T = temperature; V = number of ids; `reference` = a logit near the
 //!             maximum; e_v = e^((z_v - reference) / T), or the probability of v; Z = sum of e_v, so the distribution
-//!             is e_v / Z; w(v) = coarse weight, a fast approximation of e_v; W = sum of the integer weights w_v
+//!             is e_v / Z; w(v) = a fast approximation of e_v; W = sum of the integer weights w_v
 //!             (row/integer_weights.hpp).
 //! Guarantees: O(V); no allocation; noexcept. A digest is a trivially copyable value that holds offsets into the
 //!             caller's workspace. It is valid until the workspace is rewound or the row changes. Argmax, top entries
-//!             and W are bit-exact, and so are the coarse sums without -ffast-math. Subnormal logits stay in order even
-//!             if the program flushes them to 0. Always lower <= Z <= upper: upper / lower <= 1.0617 for logits with
-//!             sums, about 1 + 2^-14 for probabilities (unless the sum is near 2^-126 V), and about V without sums.
-//!             Claimed blocks have other bounds (row/blocks.hpp).
+//!             and W are bit-exact, and so are the coarse sums without -ffast-math. Subnormal logits stay in order,
+//!             even if the program flushes them to 0. Always lower <= Z <= upper: upper / lower <= 1.0617 for logits
+//!             with sums, about 1 + 2^-14 for probabilities (unless the sum is near 2^-126 V), and about V without
+//!             sums. Claimed blocks have other bounds (row/blocks.hpp).
 //! Deviates:   for a truncated row, the workspace holds the kept ids and their e_v, and Z is exact. Ids whose integer
 //!             weight is 0 (below 2^-32 of the largest) are never top entries, and a truncation always removes them.
 //! See:        docs/algorithms/digest.md (the order of the sums), kernel/scalar/digest.hpp,

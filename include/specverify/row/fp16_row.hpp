@@ -2,12 +2,11 @@
 //! Converts a row's distribution to fp16 values, stored as integer counts.
 //!
 //! The counts are exact, because every fp16 value in [0, 1] is a multiple of 2^-24.
-//! Paper:      arXiv:2505.11788 (HLM): the drafter uploads the whole distribution in half precision.
+//! Paper:      HLM (arXiv 2505.11788): the drafter uploads the whole distribution in half precision.
 //! Symbols:    p(v) = e_v / Z as in row/digest.hpp; count(v) = 2^24 * fp16(p(v)), rounded to nearest, ties to even;
 //!             resolution = sum of all counts.
-//! Guarantees: ids ascending, counts positive; count(v) / 2^24 is exactly an fp16 value; O(V); no allocation; noexcept.
-//!             Counts are near-tie, because p(v) is a double before it is rounded. Draws and messages use only the
-//!             counts, so they are law-exact.
+//! Guarantees: ids ascend, counts are positive; O(V); no allocation; noexcept. Counts are near-tie, because p(v) is a
+//!             double before it is rounded. Draws and messages use only the counts, so they are law-exact.
 //! See:        docs/algorithms/fp16_row.md, tests/unit/row/fp16_row_test.cpp
 #ifndef SPECVERIFY_ROW_FP16_ROW_HPP
 #define SPECVERIFY_ROW_FP16_ROW_HPP

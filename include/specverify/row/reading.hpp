@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Makes a reading of a row: the row's distribution, ready to sample and to test drafts against.
 //!
-//! A reading combines the execution policy, the row, the transform and the row statistics. Because only `read_row` and
-//! its variants make readings, a caller cannot combine a wrong row, transform and digest.
+//! A reading combines the execution policy, the row, the transform and the row statistics, so a caller cannot combine
+//! the wrong ones. Only `read_row` and its variants make readings.
 //! Symbols:    p(v) = e_v / Z, the distribution of the row under the transform (row/digest.hpp); T = temperature; W =
 //!             sum of the integer weights; q(v) = count / resolution, the probability of v under the drafter.
 //! Guarantees: a trivially copyable view of at most 280 bytes, never empty; no allocation, noexcept. It is valid until
@@ -13,9 +13,8 @@
 //!             written, except by `fp16_counts`.
 //! Sums:       if you will not draw from a row, set `read_request::sums` = false, which halves the time of the read. If
 //!             a member needs the sums later, it reads the row once more and returns the same bits.
-//! Kinds:      one-hot (T < 1e-6): p is 0 or 1, and no random number is read. Truncated: Z is exact, and draws use the
-//!             exact rule of row/sample.hpp. Rows of probabilities: T must be 1 or below 1e-6, and a bias is not
-//!             allowed.
+//! Kinds:      one-hot rows (T < 1e-6) use no random number. Truncated rows use the exact Z and the exact rule of
+//!             row/sample.hpp. Rows of probabilities allow no bias, and T must be 1 or below 1e-6.
 //! Cost:       O(1) expected for a test and O(V / 1024) for a draw, but O(V) if the row must be read again. The other
 //!             members state their cost.
 //! See:        docs/algorithms/reading.md, tests/unit/row/reading_test.cpp, benchmarks/bench_reading.cpp

@@ -2,15 +2,14 @@
 //! Compresses a distribution: keeps the probabilities of a support and spreads the remaining mass evenly over all other
 //! tokens.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
-//!             Transmission, arXiv 2505.11788, (14), (15).
-//! Symbols:    x = drafter's distribution; x^ = the resulting distribution; V = vocabulary size; k = kept.size(); TV =
-//!             total variation distance; x_d = probability of the drawn token under x; r = resolution of the lattice; D
-//!             = sum of the rounded counts minus r.
-//! Guarantees: tokens that are drawn from x^ and verified against x^ are lossless. `exact`: TV(x^, the paper's x^) <= V
-//!             / 2^32. `lattice`: x^ is the nearest lattice point to the k probabilities and the mass of the tail,
-//!             which is one more entry and comes last in ties. Listed counts are multiplied by V - k, so all counts sum
-//!             to r (V - k). O(k + |D| log k), no allocation, bit-exact.
+//! Paper:      CU-HLM (arXiv 2505.11788), (14), (15).
+//! Symbols:    x = drafter's distribution; x^ = the resulting distribution; V = vocabulary size; k = kept.size(); x_d =
+//!             probability of the drawn token under x; r = resolution of the lattice; D = sum of the rounded counts
+//!             minus r.
+//! Guarantees: tokens that are drawn from x^ and verified against x^ are lossless. `exact`: the total variation
+//!             distance from the paper's x^ is at most V / 2^32. `lattice`: x^ is the nearest lattice point to the k
+//!             probabilities and the mass of the tail, which is one more entry and comes last in ties. Listed counts
+//!             are multiplied by V - k, so all counts sum to r (V - k). O(k + |D| log k), no allocation, bit-exact.
 //! Deviates:   probabilities are integer counts instead of fp32 or 8-bit values. Only `compressed_draft` follows the
 //!             paper's lossy order, in which the token is drawn from x.
 //! See:        docs/algorithms/compressed_law.md, tests/unit/sparsify/compressed_law_test.cpp,

@@ -3,15 +3,14 @@
 //! alpha.
 //!
 //! After each token, beta increases if the token's row dropped less than alpha, and decreases if it dropped more.
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
-//!             C-SQS, Algorithm 1, (28), (30).
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), C-SQS, Algorithm 1, (28), (30).
 //! Symbols:    alpha = target, eta = step, beta_1 = first_threshold, d_n = mass that the row of token n dropped.
 //!             Linear: beta becomes min(1, beta - eta (d_n - alpha)). Logarithmic: ln beta becomes min(0, ln beta - eta
 //!             (d_n - alpha)).
 //! Guarantees: while the cap (`max_support_size`) does not bind, the mean of d_1..d_N is at most `dropped_mass_bound`
 //!             for every sequence of distributions. The support is never empty. O(top entries); no allocation. Supports
-//!             are bit-exact for a given beta. beta is never sent; it is the same in every build, except that x87
-//!             doubles have more bits.
+//!             are bit-exact for a given beta. beta is never sent; it is the same in every build, except with x87
+//!             doubles.
 //! Deviates:   beta is at most 1, because the largest token always stays and beta could otherwise grow forever. While
 //!             the cap binds, a linear beta is at least -eta (1 - alpha), because it could otherwise fall without
 //!             limit. If beta leaves the range of doubles, it returns to the least threshold (logarithmic) or to -eta

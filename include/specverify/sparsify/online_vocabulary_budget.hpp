@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Chooses the number of tokens to send, depending on the drawn token's probability and the drafter's uncertainty.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
-//!             Transmission (CU-HLM), arXiv 2505.11788, Proposition 2 (k(t)* online).
+//! Paper:      CU-HLM (arXiv 2505.11788), Proposition 2 (k(t)* online).
 //! Symbols:    x_d = probability of the drawn token; beta^ = clip(a u + b, 0, 1), the rejection probability that the
 //!             fit (slope a, intercept b) expects at uncertainty u; s = softplus with sharpness eta; theta =
 //!             distortion; N(k) = `tail_profile::distortion`; k(t)* = min{ k : N(k) / ((1 - x_d) s(-1) + x_d s(-beta^))
 //!             <= theta }.
 //! Guarantees: the size does not decrease with beta^. `select_with_token` is lossy, and theta does not bound the bias,
 //!             because the softplus makes the denominator too large; `vocabulary_budget` bounds the bias. `select` uses
-//!             beta^ = 1 and no token. Its size does not depend on the token, so the text is exact if the token is
-//!             drawn from the result.
+//!             beta^ = 1 and no token, so the text is exact if the token is drawn from the result.
 //! Deviates:   the paper does not give the sharpness; our default is 2.
 //! Cost:       O(V); no allocation.
 //! See:        docs/algorithms/online_vocabulary_budget.md, tests/unit/sparsify/online_vocabulary_budget_test.cpp,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the tokens with a probability of at least beta.
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
-//!             C-SQS with a fixed threshold (eta = 0).
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), C-SQS with a fixed threshold (eta = 0).
 //! Symbols:    beta = minimum_probability; w_v = integer weight of token v; W = total weight; V = vocabulary size; the
 //!             support is { v : w_v >= beta W - 1 - beta V / 2 }, in which 1 + beta V / 2 allows for the rounding of
 //!             the weights.

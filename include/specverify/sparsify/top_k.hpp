@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Keeps the K most probable tokens of a row.
 //!
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
-//!             K-SQS.
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), K-SQS.
 //! Symbols:    K = support_size.
 //! Guarantees: keeps min(K, number of tokens with a positive integer weight) tokens. Ties go to the smaller id. O(top
 //!             entries); no allocation; bit-exact.

@@ -2,8 +2,7 @@
 //! Keeps the smallest number of most probable tokens that together have at least the mass p.
 //!
 //! For example, p = 0.8 keeps two tokens of a row with the probabilities 0.7, 0.2 and 0.1.
-//! Paper:      Conformal Sparsification for Bandwidth-Efficient Edge-Cloud Speculative Decoding, arXiv 2510.09942,
-//!             appendix A.1 (with p = 1 - alpha).
+//! Paper:      Conformal Sparsification (arXiv 2510.09942), appendix A.1 (with p = 1 - alpha).
 //! Symbols:    p = mass; W = sum of the row's integer weights, each with a rounding error of at most 1/2.
 //! Guarantees: never empty. With one token fewer, the support would have less than the mass p, up to rounding. Ties go
 //!             to the smaller id. O(top entries); no allocation; bit-exact.

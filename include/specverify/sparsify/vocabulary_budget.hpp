@@ -3,17 +3,15 @@
 //! more than a budget.
 //!
 //! The k most probable tokens keep their probabilities, and all other tokens share the remaining mass equally.
-//! Paper:      Communication-Efficient Hybrid Language Model via Uncertainty-Aware Opportunistic and Compressed
-//!             Transmission, arXiv 2505.11788, Proposition 1 (k* offline).
+//! Paper:      CU-HLM (arXiv 2505.11788), Proposition 1 (k* offline).
 //! Symbols:    x = drafter's distribution; x^_k = x after this compression; y = target's distribution; V = vocabulary
 //!             size; TV = total variation distance; N(k) = 2 TV(x, x^_k) = tail_profile::distortion(k).
-//! Guarantees: O(V) to sort and sum, O(log^2 V) per size, by bisection, because N(k) does not increase with k; no
-//!             allocation. If N(k) <= epsilon, two bounds hold for any y. If a token is drawn from x and tested against
-//!             its probability under x, the TV between the committed distribution and y is at most epsilon. If a token
-//!             is drawn from x^_k and verified against x^_k, the committed distribution is exactly y, and the
-//!             acceptance probability falls by at most epsilon / 2. Weights are integers (bit-exact). The double N(k)
-//!             is within 2^-50 of the N(k) of the weights, and within V / 2^30 + 2^-23 of the N(k) of the exact
-//!             distribution.
+//! Guarantees: O(V) to sort and sum, O(log^2 V) per size; no allocation. Two bounds hold for any y if N(k) <= epsilon.
+//!             If a token is drawn from x and tested against its probability under x, the TV between the committed
+//!             distribution and y is at most epsilon. If a token is drawn from x^_k and verified against x^_k, the
+//!             committed distribution is exactly y, and the acceptance probability falls by at most epsilon / 2.
+//!             Weights are integers (bit-exact). The double N(k) is within 2^-50 of the N(k) of the weights, and within
+//!             V / 2^30 + 2^-23 of the N(k) of the exact distribution.
 //! Deviates:   `vocabulary_budget` (k only from N(k)) is ours and bounds the actual bias. The paper's sizes are
 //!             `calibrate_offline` and `online_vocabulary_budget`.
 //! See:        docs/algorithms/vocabulary_budget.md, tests/unit/sparsify/vocabulary_budget_test.cpp,

@@ -2,8 +2,7 @@
 //! Fits the rejection probability to the uncertainty of drafts, and computes thresholds and the risk of skipping.
 //!
 //! Use it to choose the threshold up to which a drafted token is skipped, for your own pair of models.
-//! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), linear model, Theorem 1, thresholds
-//!             and rejection risk.
+//! Paper:      HLM (arXiv 2505.11788), linear model, Theorem 1, thresholds and rejection risk.
 //! Symbols:    u = j / M, the uncertainty if j of M samples disagree; beta ~ a u + b, the fit of the rejection
 //!             probability; Delta = `rejectable`; u_th = threshold; beta_j, m_j = fit and share of the tokens at u = j
 //!             / M; R = risk.

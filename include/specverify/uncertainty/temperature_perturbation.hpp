@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Measures the uncertainty of a draft token: the share of draws at random temperatures that give a different token.
 //!
-//! Paper:      Communication-Efficient Hybrid Language Model (arXiv 2505.11788), temperature perturbation; also arXiv
-//!             2508.12590.
+//! Paper:      HLM (arXiv 2505.11788), temperature perturbation; also arXiv 2508.12590.
 //! Symbols:    M = samples; e_d = probability that one draw at a uniform temperature differs from the draft token d;
 //!             u-bar = mean of this probability over a fixed grid of temperatures.
 //! Guarantees: the number of disagreements has exactly the distribution Binomial(M, e_d), because no random number of

@@ -5,12 +5,11 @@
 //! same noise, by `race(noise, position)` on a reading of the drafter's row. The device then sends only ids.
 //! Paper:      arXiv 2408.07978 (Daliri, Musco, Suresh).
 //! Symbols:    p, q = distributions of target and drafter at one position; TV = their total variation distance. The
-//!             probability of acceptance is sum_x 1 / sum_v max(p_v / p_x, q_v / q_x) >= (1 - TV) / (1 + TV).
-//! Guarantees: unconditional: each token is the winner of the target's race (row/race.hpp) at its position, so over
-//!             random noise it is a draw from p for any drafts. The noise does not depend on the round, so a device
-//!             that abandons a round and drafts again gets the same tokens. The rule reads each row once, or twice if
-//!             log-probabilities are requested, and no row after the first mismatch. It reads no uniforms. No
-//!             allocation.
+//!             acceptance probability is sum_x 1 / sum_v max(p_v / p_x, q_v / q_x) >= (1 - TV) / (1 + TV).
+//! Guarantees: unconditional: each token is the winner of the target's race (row/race.hpp), so for any drafts it is a
+//!             draw from p over random noise. The noise does not depend on the round, so a device that abandons a round
+//!             and drafts again gets the same tokens. The rule reads each row once, or twice if log-probabilities are
+//!             requested, and no row after the first mismatch. It reads no uniforms. No allocation.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/coupled.md, tests/unit/verify/coupled_test.cpp
 #ifndef SPECVERIFY_VERIFY_COUPLED_HPP

@@ -2,9 +2,8 @@
 //! Verifies drafts token by token against a distribution from which they were not drawn. This is lossy.
 //!
 //! Use it to reproduce the papers' baselines.
-//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; Communication-Efficient Hybrid
-//!             Language Model (arXiv 2505.11788), compressed vocabulary: the token is drawn from the full distribution,
-//!             but the residual is computed with the sent distribution.
+//! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605), sample-then-quantize; CU-HLM (arXiv 2505.11788),
+//!             compressed vocabulary.
 //! Symbols:    p = target's distribution; q = distribution from which the token is drawn; q^ = claimed_law, the sent
 //!             distribution; q^_z = the claim in a draft of token z; t = count / resolution of the token, by default
 //!             its probability under q^; a(v) = min(1, p(v) / t(v)), but 1 if t(v) = 0 < p(v).

@@ -2,14 +2,14 @@
 //! Verifies semantically: accepts a draft that differs from the target's argmax if a scorer finds that the meaning is
 //! kept.
 //!
-//! Paper:      arXiv 2604.17701 (WISV), equation (27) and the flow of a round.
-//! Symbols:    C = drafts that differ from the target's argmax (mismatches); rho = score of a draft in C, which is
-//!             rejected if rho >= tau; tau = threshold.
+//! Paper:      WISV (arXiv 2604.17701), equation (27) and the flow of a round.
+//! Symbols:    mismatch = draft that differs from the target's argmax; rho = score of a mismatch, which is rejected if
+//!             rho >= tau; tau = threshold.
 //! Guarantees: lossy. If tau <= 0, the verdict equals that of greedy_rule, except that the mismatches are counted. If
-//!             tau > 1, every draft that mask and bias allow is accepted. Only mismatches are scored. A draft that mask
-//!             or bias forbids, or that is outside the target's vocabulary, is rejected without a score. The rule reads
-//!             each row once, without a softmax, or twice if log-probabilities are requested. It reads no uniforms. No
-//!             allocation. Bit-exact except for the scores.
+//!             tau > 1, every draft that mask and bias allow is accepted. A draft that mask or bias forbids, or that is
+//!             outside the target's vocabulary, is rejected without a score. The rule reads each row once, without a
+//!             softmax, or twice if log-probabilities are requested. It reads no uniforms. No allocation. Bit-exact
+//!             except for the scores.
 //! Deviates:   after the first stop token, forced reject or draft that is always rejected, no draft is compared,
 //!             because the comparison could not change the verdict.
 //! Cost:       O(V) per row.
