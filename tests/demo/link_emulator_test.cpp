@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The emulated link does what it says: rate, round-trip time, loss and jitter, timed from outside with known payloads.
+// A cloud serves the transform that it has, and refuses others.
 #include "edge_cloud/link_emulator.hpp"
+#include "edge_cloud/served_transform.hpp"
 
 #include <doctest/doctest.h>
 
@@ -274,5 +276,28 @@ TEST_CASE("a cloud that starts late and one that comes back are found again") {
     }
     CHECK(received >= life);
     received = life;
+  }
+}
+
+TEST_CASE("demo: a cloud serves the temperature and the truncation that it has, and refuses others by name") {
+  specverify::row_transform served, asked;
+  served.temperature = asked.temperature = 0.5;
+  CHECK(edge_cloud::check_served(asked, served).ok());
+  asked.truncation.order = specverify::truncation_order::joint;  // of no truncation
+  CHECK(edge_cloud::check_served(asked, served).ok());
+  asked.temperature = 0.75;
+  CHECK(edge_cloud::check_served(asked, served).code == specverify::errc::invalid_temperature);
+  asked.temperature = 0.5;
+  asked.truncation.top_k = 40;
+  CHECK(edge_cloud::check_served(asked, served).code == specverify::errc::invalid_truncation);
+  served.truncation.top_k = 40;
+  CHECK(edge_cloud::check_served(asked, served).code == specverify::errc::invalid_truncation);  // in another order
+  served.truncation.order = asked.truncation.order;
+  CHECK(edge_cloud::check_served(asked, served).ok());
+  for (double specverify::row_truncation::*share :
+       {&specverify::row_truncation::top_p, &specverify::row_truncation::min_p}) {
+    specverify::row_transform other = asked;
+    other.truncation.*share = 0.5;
+    CHECK(edge_cloud::check_served(other, served).code == specverify::errc::invalid_truncation);
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads a table of weights for token ids. If both sides load the same table, the edge can send likely ids in fewer
+//! Reads a table of id weights. If both sides load the same table, the edge can send likely ids in fewer
 //! bits.
 //!
 //! The table has a weight per id and, optionally, lists of the ids that often follow one id or two ids.
@@ -95,6 +95,9 @@ class prior_reader {
     at_ += bytes;
     return static_cast<std::uint32_t>(numeric::load_le(file_.data() + at_ - bytes, bytes));
   }
+  void skip(std::uint64_t bytes) noexcept {
+    if (expect(bytes)) at_ += static_cast<std::size_t>(bytes);
+  }
   [[nodiscard]] token_id take_id() noexcept {
     const std::uint32_t id = take(prior_id_bytes(vocab_size_));
     if (id >= vocab_size_) fail(errc::token_out_of_range, at_ - prior_id_bytes(vocab_size_));
@@ -123,7 +126,7 @@ class prior_reader {
 
 }  // namespace detail
 
-//! A table of weights in memory that it owns. Any number of sessions and threads can use a table at the same time.
+//! A table of id weights in memory that it owns. Any number of sessions and threads can use a table at the same time.
 class prior_table {
  public:
   //! Reads a table's file (docs/wire-format.md). O(bytes).
@@ -201,13 +204,27 @@ class prior_table {
       one.share = static_cast<std::uint32_t>((std::uint64_t{one.share} << 31) / sum);
   }
 
+  // Returns the number of followers in the next `count` lists. The ids before each list take `context` bytes, and a
+  // follower takes `entry` bytes.
+  [[nodiscard]] static std::size_t count_followers(detail::prior_reader in, std::uint32_t count, std::size_t context,
+                                                   std::size_t entry) noexcept {
+    std::size_t followers = 0;
+    for (; count > 0; --count) {
+      in.skip(context);
+      const std::size_t listed = in.take(1);
+      in.skip(listed * entry);
+      if (!in.why().ok()) break;
+      followers += listed;
+    }
+    return followers;
+  }
   // Reads `count` lists, each after one id or after two ids.
   static void read_lists(detail::prior_reader& in, std::uint32_t count, bool two, detail::prior_lists& lists) {
     const std::size_t entry = prior_id_bytes(in.vocab_size()) + 1, least = (two ? 2 * entry - 1 : entry) + entry;
     if (!in.expect(std::uint64_t{count} * least)) return;
     lists.contexts.reserve(count);
     lists.ends.reserve(count);
-    lists.followers.reserve(in.left() / entry);
+    lists.followers.reserve(count_followers(in, count, two ? 2 * (entry - 1) : entry - 1, entry));
     for (; count > 0 && in.why().ok(); --count) {
       const std::size_t at = in.at();
       std::uint64_t context = two ? static_cast<std::uint64_t>(in.take_id()) << 32 : 0;

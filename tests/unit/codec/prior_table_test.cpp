@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/alloc_guard.hpp"
 #include "unit/codec/prior_kit.hpp"
 
 using namespace specverify;
@@ -120,6 +121,11 @@ TEST_CASE("prior table: each part of a bad file has its error, with the byte") {
   std::vector<std::byte> longer = file;
   longer.push_back(std::byte{0});
   CHECK(refusal(longer) == codec(errc::trailing_bytes, file_size));
+  // A reading allocates memory for the lists, and not for all bytes after them.
+  longer.resize(std::size_t{1} << 20);
+  const alloc_guard guard;
+  CHECK(refusal(longer) == codec(errc::trailing_bytes, file_size));
+  CHECK(guard.bytes() < 1024);
   // Counts of lists that the file cannot hold allocate nothing.
   for (const std::size_t at : {std::size_t{12}, std::size_t{16}}) {
     std::vector<std::byte> many = file;
