@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Turns the library's errors into exceptions, for programs that cannot go on after an error.
+//! Turns errors that the library must not return here into exceptions, because the program cannot go on.
 #ifndef SPECVERIFY_APPS_DEMAND_HPP
 #define SPECVERIFY_APPS_DEMAND_HPP
 
@@ -11,11 +11,11 @@
 
 namespace programs {
 
-//! Throws std::runtime_error with the operation's name and the error's text, unless `why` is ok.
+//! Throws std::logic_error with the operation's name and the error's text, unless `why` is ok.
 inline void demand(specverify::status why, const char* operation) {
-  if (!why.ok()) throw std::runtime_error(std::string(operation) + ": " + why.text().c_str());
+  if (!why.ok()) throw std::logic_error(std::string(operation) + ": " + why.text().c_str());
 }
-//! Returns the value of `made`, or throws std::runtime_error as above.
+//! Returns the value of `made`, or throws std::logic_error as above.
 template <class Value>
 Value demand(specverify::result<Value> made, const char* operation) {
   demand(made.error(), operation);

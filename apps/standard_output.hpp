@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes a program fail if a part of its output was not written.
+//! Makes a program fail if a part of its output was not written, and turns exceptions into exit codes.
 #ifndef SPECVERIFY_APPS_STANDARD_OUTPUT_HPP
 #define SPECVERIFY_APPS_STANDARD_OUTPUT_HPP
 
 #include <cerrno>
 #include <cstdio>
+#include <exception>
 #include <iostream>
+#include <stdexcept>
 #include <system_error>
 
 #include <fcntl.h>
@@ -19,6 +21,16 @@ inline void keep_standard_files() {
   for (const int file : {0, 1, 2}) {
     if (::fcntl(file, F_GETFD) < 0) (void)!::open("/dev/null", file == 2 ? O_WRONLY : O_RDONLY);
   }
+}
+
+//! Prints the error with which a program ends, and returns the exit code: 2 for wrong usage (std::invalid_argument) and
+//! for a file that is missing, invalid or cannot be written (std::runtime_error). All other exceptions are defects of
+//! the program or a lack of memory; their exit code is 70.
+[[nodiscard]] inline int exit_code_of(const char* program, const std::exception& error) {
+  std::fprintf(stderr, "%s: %s\n", program, error.what());
+  const bool by_user = dynamic_cast<const std::runtime_error*>(&error) != nullptr ||
+                       dynamic_cast<const std::invalid_argument*>(&error) != nullptr;
+  return by_user ? 2 : 70;
 }
 
 //! Runs `work()`, and returns its result as the exit code of the program. If a part of the standard output could not be

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reruns the papers' experiments: figures as CSV and SVG, and one page that compares the papers' results with ours.
-// Exit code: 0 if every check passes; 1 if a check fails or the output cannot be printed; 2 for wrong usage or files.
+// Exit code: 0 if every check passes; 1 if a check fails or the output cannot be printed; 2 for wrong usage or files;
+// 70 for any other failure.
 #include "../standard_output.hpp"
 #include "page.hpp"
 
@@ -46,7 +47,7 @@ static int run(int argc, char** argv) try {
       ->capture_default_str()
       ->take_last()
       ->check(CLI::Range(1, 64));
-  app.add_option("--models", settings.models, "folder with the embedded models; default: the models of the source tree")
+  app.add_option("--models", settings.models, "folder with the bundled models; default: the models of the source tree")
       ->check(CLI::ExistingDirectory);
   app.add_option("--data", settings.data, "folder with the problem sets and the prose texts")
       ->capture_default_str()
@@ -129,8 +130,7 @@ static int run(int argc, char** argv) try {
               (settings.out / "report.html").string().c_str());
   return broken.empty() ? 0 : 1;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "lab: %s\n", error.what());
-  return 2;
+  return programs::exit_code_of("lab", error);
 }
 
 int main(int argc, char** argv) {

@@ -2,7 +2,7 @@
 // llama_uplink: measures the uplink of sessions of two GGUF models (./run uplink --engine=llama). Exit code: 0; 1 if a
 // goal of --check is missed; 2 for wrong usage or files, or if a session failed; otherwise that of the failure
 // (docs/llama.md).
-#include "../rows/uplink.hpp"
+#include "../rows/uplink_report.hpp"
 
 #include "../rows/train_prior.hpp"
 #include "../standard_output.hpp"
@@ -38,10 +38,11 @@ void add_own_options(CLI::App& app, arguments& given) {
   app.add_option("--prompts", given.prompts, "file with a prompt per line; the texts use the prompts in turn")
       ->capture_default_str();
   app.add_flag("--raw", given.raw, "use the prompts as they are, without a chat template");
-  app.add_option("--prior", given.prior,
-                 "file with the token-id table for the result lines marked `with table`. If there is no such file, the "
-                 "program makes the table from texts of the target, and writes it there; default: "
-                 "build/llama/NAME.prior, with the name of the target");
+  app.add_option(
+      "--prior", given.prior,
+      "file with the table of id weights for the result lines marked `with table`. If there is no such file, the "
+      "program makes the table from texts of the target, and writes it there; default: "
+      "build/llama/NAME.prior, with the name of the target");
   app.add_option("--prior-prompts", given.prior_prompts, "file with a prompt per line, for the texts of the table")
       ->capture_default_str();
   app.add_option("--prior-texts", given.prior_texts, "number of texts of the table")
@@ -123,7 +124,7 @@ int measure(arguments& given) {
   std::printf("target %s, drafter %s\n", name.c_str(), other.c_str());
   if (given.prior.empty()) given.prior = "build/llama/" + name + ".prior";
   if (!std::filesystem::exists(given.prior)) make_table(given, target);
-  const specverify::prior_table table = priors::read_table_file(given.prior, target.vocab_size());
+  const specverify::prior_table table = programs::read_prior_file(given.prior, target.vocab_size());
   recorded::uplink_pair pair{.vocab_size = target.vocab_size(),
                              .fingerprint = target.fingerprint(),
                              .ends = {target.ends().begin(), target.ends().end()}};

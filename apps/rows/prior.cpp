@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a token-id table from texts (codec/prior_table.hpp), measures the bits per id that a table needs, or generates
-// texts with the embedded target. Exit code: 0; 2 for wrong usage or files.
+// Makes a table of id weights from texts (codec/prior_table.hpp), measures the bits per id that a table needs, or
+// generates texts with the embedded target. Exit code: 0; 2 for wrong usage or files; 70 for any other failure.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
@@ -73,7 +73,7 @@ void make_table(const arguments& given) {
   }
   const std::vector<std::byte> file = priors::train(texts, {vocab_size, given.max_bytes});
   write_file(given.out, {reinterpret_cast<const char*>(file.data()), file.size()});
-  const sv::prior_fingerprint mark = priors::read_table(file, vocab_size).fingerprint();
+  const sv::prior_fingerprint mark = programs::read_prior(file, vocab_size, given.out).fingerprint();
   std::printf("%s: %zu bytes from %zu ids of %zu texts, fingerprint %016llx%016llx\n", given.out.c_str(), file.size(),
               ids, texts.size(), static_cast<unsigned long long>(mark.high), static_cast<unsigned long long>(mark.low));
 }
@@ -81,7 +81,7 @@ void make_table(const arguments& given) {
 void measure(const arguments& given) {
   std::uint32_t vocab_size = 0;
   const std::vector<priors::id_text> texts = read_texts(given, vocab_size);
-  const sv::prior_table table = priors::read_table_file(given.measured, vocab_size);
+  const sv::prior_table table = programs::read_prior_file(given.measured, vocab_size);
   const priors::measured_bits sum = priors::bits_of(table, texts);
   if (sum.ids == 0) throw std::runtime_error("the texts have no ids to measure");
   const auto ids = static_cast<double>(sum.ids);
@@ -120,7 +120,7 @@ int run(int argc, char** argv) try {
       ->check(CLI::ExistingFile);
   app.add_option("-o,--out", given.out, "file to write: the table, or with --draw the texts");
   app.add_option("--ids", given.vocab_size,
-                 "vocabulary size; TEXT then contains token ids, one text per line, instead of text for the embedded "
+                 "vocabulary size; TEXT then contains token ids, one text per line, instead of text for the bundled "
                  "models. Ids before a `|` are the prompt, which is not measured")
       ->check(CLI::Range(1u, sv::max_vocab_size));
   app.add_option("--max-bytes", given.max_bytes, "largest size of the table in bytes")
@@ -128,14 +128,16 @@ int run(int argc, char** argv) try {
       ->check(CLI::Range(std::size_t{81}, std::size_t{1} << 28));
   app.add_option("--measure", given.measured, "existing table: print how many bits per id it needs for TEXT")
       ->check(CLI::ExistingFile);
-  app.add_option("--draw", given.draw, "number of texts to generate with the embedded target and write as token ids")
+  app.add_option("--draw", given.draw, "number of texts to generate with the bundled target and write as token ids")
       ->check(CLI::Range(1u, 1000u));
   app.add_option("--skip", given.skip, "with --draw: number of prompts to skip at the beginning")
       ->capture_default_str();
   app.add_option("--tokens", given.tokens, "with --draw: number of tokens per text")
       ->capture_default_str()
       ->check(CLI::Range(1, 200));
-  app.add_option("--problems", given.problems, "with --draw: file with the problems to use as prompts")
+  app.add_option("--problems", given.problems,
+                 "with --draw: file with problems; half of the prompts are problems of this file, and half are prose "
+                 "of the lab")
       ->capture_default_str();
   try {
     app.parse(argc, argv);
@@ -154,8 +156,7 @@ int run(int argc, char** argv) try {
   }
   return 0;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "prior: %s\n", error.what());
-  return 2;
+  return programs::exit_code_of("prior", error);
 }
 
 }  // namespace

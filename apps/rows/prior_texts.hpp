@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads files of token ids, and computes the bits that a token-id table needs for them.
+//! Reads files of token ids, and computes the bits that a table of id weights needs for them.
 //!
 //! Each line of a file is one text: the given ids, for example a prompt, then `|`, then the ids that a model drew. A
 //! line without `|` has no given ids.

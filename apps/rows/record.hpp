@@ -36,8 +36,8 @@ struct record_settings {
 };
 
 //! Returns the failure of an engine or a row, with the library's reason.
-[[nodiscard]] inline std::runtime_error failure(const char* what, specverify::status why) {
-  return std::runtime_error(std::string(what) + ": " + why.text().c_str());
+[[nodiscard]] inline std::logic_error failure(const char* what, specverify::status why) {
+  return std::logic_error(std::string(what) + ": " + why.text().c_str());
 }
 
 //! Draws the token after a row, from p or from q^.

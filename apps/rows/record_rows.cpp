@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records the rows of logits of a target and a drafter that read the same text (docs/rows.md). Exit code: 0; 1 if it
-// cannot print; 2 for wrong usage or files.
+// cannot print; 2 for wrong usage or files; 70 for any other failure.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
@@ -45,11 +45,11 @@ void record_tinylm(arguments& given) {
 static int run(int argc, char** argv) try {
   arguments given;
   CLI::App app{"Records the rows of logits of a target and a drafter that read the same text (docs/rows.md)."};
-  app.add_option("MODEL", given.model, "pair of models to record: tinylm (the embedded models)")
+  app.add_option("MODEL", given.model, "pair of models to record: tinylm (the bundled models)")
       ->required()
       ->check(CLI::IsMember({"tinylm"}));
   recorded::add_options(app, given);
-  app.add_option("--models", given.folder, "folder with the embedded models; default: the models of the source tree")
+  app.add_option("--models", given.folder, "folder with the bundled models; default: the models of the source tree")
       ->check(CLI::ExistingDirectory);
   try {
     app.parse(argc, argv);
@@ -59,8 +59,7 @@ static int run(int argc, char** argv) try {
   record_tinylm(given);
   return 0;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "record_rows: %s\n", error.what());
-  return 2;
+  return programs::exit_code_of("record_rows", error);
 }
 
 int main(int argc, char** argv) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Estimates each system on recorded rows, and writes a table, CSV, and a plot of acceptance over bits. Exit code: 0; 1
-// if the table cannot be printed; 2 for wrong usage or files.
+// if the table cannot be printed; 2 for wrong usage or files; 70 for any other failure.
 #include "../standard_output.hpp"
 #include "report_files.hpp"
 
@@ -37,8 +37,7 @@ static int run(int argc, char** argv) try {
   }
   return 0;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "row_report: %s\n", error.what());
-  return 2;
+  return programs::exit_code_of("row_report", error);
 }
 
 int main(int argc, char** argv) {

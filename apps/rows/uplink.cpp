@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the uplink of sessions of the embedded pair (./run uplink). Exit code: 0; 1 if a goal of --check is missed;
-// 2 for wrong usage or files.
-#include "uplink.hpp"
+// 2 for wrong usage or files; 70 for any other failure.
+#include "uplink_report.hpp"
 
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
+#include "../prior_file.hpp"
 #include "../standard_output.hpp"
 #include "prompts.hpp"
-#include "train_prior.hpp"
 
 #include "tinylm/tinylm.hpp"
 
@@ -26,8 +26,8 @@ constexpr recorded::uplink_goal goals[] = {
 int run(int argc, char** argv) try {
   arguments given;
   given.prior = given.folder + "/prior.table";
-  CLI::App app{"Measures how many bits a session of the embedded models sends on the uplink (docs/choosing.md)."};
-  app.add_option("--prior", given.prior, "file with the token-id table for the result lines marked `with table`")
+  CLI::App app{"Measures how many bits a session of the bundled models sends on the uplink (docs/choosing.md)."};
+  app.add_option("--prior", given.prior, "file with the table of id weights for the result lines marked `with table`")
       ->capture_default_str();
   recorded::add_options(app, given);
   try {
@@ -40,15 +40,14 @@ int run(int argc, char** argv) try {
   const recorded::uplink_pair pair{
       .vocab_size = target.vocab_size,
       .prompts = recorded::lab_prompts(given.problems, given.prose, drafter.vocabulary, given.texts)};
-  const sv::prior_table table = priors::read_table_file(given.prior, pair.vocab_size);
+  const sv::prior_table table = programs::read_prior_file(given.prior, pair.vocab_size);
   edge_cloud::engine small(drafter.weights), large(target.weights);
   std::printf("%u texts of %u tokens, temperature 1, V = %u; bits of draft messages\n\n", given.texts, given.tokens,
               pair.vocab_size);
   const recorded::experiment<edge_cloud::engine> sessions(given, pair, table, small, large);
   return !recorded::print_report(given, sessions, goals).good && given.check ? 1 : 0;
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "uplink: %s\n", error.what());
-  return 2;
+  return programs::exit_code_of("uplink", error);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Measures the uplink of sessions of two models: bits per drafted and per committed token, how often shared noise
-//! accepts a draft, and the library's share of the time of a round.
+//! Runs sessions of two models and measures their uplink: bits of drafts, how often the two models agree, and the
+//! library's share of the time of a round. uplink_report.hpp prints the results.
 #ifndef SPECVERIFY_APPS_ROWS_UPLINK_HPP
 #define SPECVERIFY_APPS_ROWS_UPLINK_HPP
 
@@ -11,7 +11,7 @@
 
 #include "../demand.hpp"
 #include "agreement.hpp"
-#include "split_chart.hpp"
+#include "prior_texts.hpp"
 #include "work_clock.hpp"
 
 #include <CLI/CLI.hpp>
@@ -82,6 +82,7 @@ class noted_engine {
 
   sv::status feed(std::uint32_t position, std::span<const sv::token_id> tokens, std::uint32_t rows) {
     keep();
+    note_drafts(tokens.last(std::min<std::size_t>(tokens.size(), rows - 1)));
     const work_clock::shift here(clock_, worker::engine);
     const sv::status why = engine_.feed(position, tokens, rows);
     if (!why.ok()) return why;
@@ -105,8 +106,14 @@ class noted_engine {
     return rows_.at(position);
   }
   [[nodiscard]] std::uint32_t first() const { return first_; }  // position that the last feed's first row predicts
+  //! Returns the drafts of the last feed: the tokens that its rows except the last one predict.
+  [[nodiscard]] std::span<const sv::token_id> drafts() const { return drafts_; }
 
  private:
+  void note_drafts(std::span<const sv::token_id> drafts) {
+    const work_clock::shift here(clock_, worker::other);
+    drafts_.assign(drafts.begin(), drafts.end());
+  }
   //! Copies the rows of the last feed. The copy is made after the session has read the rows, because it would bring
   //! them into the caches.
   void keep() {
@@ -121,12 +128,15 @@ class noted_engine {
   Engine& engine_;
   work_clock& clock_;
   std::map<std::uint32_t, std::vector<float>> rows_;
+  std::vector<sv::token_id> drafts_;
   std::uint32_t first_ = 0, waiting_ = 0;
 };
 
 //! Sums over the texts of one system.
 struct measured {
   sv::session_statistics edge;
+  double id_bits = 0;                // bits of the drafted ids, without headers and rounding
+  std::uint64_t sent_bytes = 0;      // bytes of all draft messages, repeated ones included
   agreement sum{};                   // sums over the evaluated drafts
   double variance = 0;               // variance of the number of drafts that shared noise accepts
   std::vector<round_time> rounds{};  // all rounds except the first round of each text, which feeds the prompt
@@ -138,12 +148,16 @@ class messages {
   explicit messages(work_clock& clock) : clock_(clock) {}
   sv::status operator()(const sv::session_output& out) {
     const work_clock::shift here(clock_, worker::other);
-    if (out.action == sv::session_action::send) waiting_.emplace_back(out.bytes.begin(), out.bytes.end());
+    if (out.action == sv::session_action::send) {
+      waiting_.emplace_back(out.bytes.begin(), out.bytes.end());
+      if (sv::kind_of(out.bytes).value() == sv::message_kind::draft) draft_bytes_ += out.bytes.size();
+    }
     if (out.action == sv::session_action::finished) finished_ = true;
     return {};
   }
   [[nodiscard]] bool finished() const { return finished_; }
   [[nodiscard]] bool empty() const { return waiting_.empty(); }
+  [[nodiscard]] std::uint64_t draft_bytes() const { return draft_bytes_; }
   std::vector<std::byte> take() {
     std::vector<std::byte> first = std::move(waiting_.front());
     waiting_.pop_front();
@@ -153,6 +167,7 @@ class messages {
  private:
   work_clock& clock_;
   std::deque<std::vector<std::byte>> waiting_;
+  std::uint64_t draft_bytes_ = 0;
   bool finished_ = false;
 };
 
@@ -166,10 +181,6 @@ inline constexpr uplink_method uplink_methods[] = {{"k-sqs", "k-sqs"},
                                                    {"  with table", "greedy", true},
                                                    {"shared-noise", "shared-noise"},
                                                    {"  with table", "shared-noise", true}};
-
-[[nodiscard]] inline bool shares_noise(const uplink_method& one) {
-  return std::string_view(one.system) == "shared-noise";
-}
 
 //! Sessions of a pair of engines. Each text begins with another prompt.
 template <class Engine>
@@ -234,7 +245,10 @@ class experiment {
           demand(sv::deliver(cloud, message, 0), "cloud");
           demand(sv::drive(cloud, large, down), "cloud");
         });
-        if (cloud.last_round().round != round) note(cloud.last_round(), small, large, made);
+        if (cloud.last_round().round != round) {
+          note(cloud.last_round(), small, large, made);
+          made.id_bits += id_bits(one, edge.text(), large.drafts());
+        }
         round = cloud.last_round().round;
       } else {
         const std::vector<std::byte> message = down.take();
@@ -246,6 +260,16 @@ class experiment {
       }
     }
     sv::merge(made.edge, edge.statistics());
+    made.sent_bytes += up.draft_bytes();
+  }
+
+  //! Returns the bits of the ids of `drafts` after the text `before`, without header and rounding.
+  [[nodiscard]] double id_bits(const uplink_method& one, std::span<const sv::token_id> before,
+                               std::span<const sv::token_id> drafts) const {
+    if (!one.coded) return static_cast<double>(drafts.size()) * sv::ceil_log2(pair_.vocab_size);
+    priors::id_text text{{before.begin(), before.end()}, before.size()};
+    text.ids.insert(text.ids.end(), drafts.begin(), drafts.end());
+    return priors::bits_of(table_, {&text, 1}).table;
   }
 
   //! Adds the agreement of the two models at the evaluated drafts of a round, where both models have read the same
@@ -267,76 +291,6 @@ class experiment {
   const sv::prior_table& table_;
   Engine &small_, &large_;
 };
-
-//! A goal of shared noise.
-struct uplink_goal {
-  bool coded;
-  std::uint32_t draft_length;
-  double bits_per_draft, bits_per_token;  // 0: no goal
-};
-
-inline bool print_and_check(const uplink_method& one, std::uint32_t draft_length, const measured& made,
-                            std::span<const uplink_goal> goals) {
-  const sv::session_statistics& edge = made.edge;
-  const auto drafted = static_cast<double>(edge.drafted), emitted = static_cast<double>(edge.emitted),
-             evaluated = static_cast<double>(edge.evaluated), accepted = static_cast<double>(edge.accepted),
-             rounds = static_cast<double>(edge.rounds);
-  const double bits = 8 * static_cast<double>(edge.draft_bytes);
-  const double share = accepted / made.sum.best;
-  std::printf("%-12s %2u %8.2f %10.2f %10.2f %9.2f %8.2f %8.3f %8.3f", one.label, draft_length, bits / drafted,
-              (bits + 40 * rounds) / drafted, bits / emitted, 8 * static_cast<double>(edge.bytes_down) / emitted,
-              emitted / rounds, accepted / evaluated, share);
-  bool good = true;
-  if (shares_noise(one)) {
-    const double apart = (accepted - made.sum.shared_noise) / std::sqrt(made.variance);
-    std::printf("  formula %.3f, %+.1f s.e.", made.sum.shared_noise / evaluated, apart);
-    good = std::abs(apart) <= 3 && share >= 0.91;
-  }
-  for (const uplink_goal& its : goals) {
-    if (!shares_noise(one) || one.coded != its.coded || draft_length != its.draft_length) continue;
-    std::printf("  goal %.1f", its.bits_per_draft);
-    good = good && bits / drafted <= its.bits_per_draft;
-    if (its.bits_per_token == 0) continue;
-    std::printf(", %.1f", its.bits_per_token);
-    good = good && bits / emitted <= its.bits_per_token;
-  }
-  std::printf("%s\n", good ? "" : "  MISSED");
-  return good;
-}
-
-struct uplink_report {
-  bool good = true;                  //!< all goals are met
-  std::vector<round_time> rounds{};  //!< rounds of shared noise with a table and 4 drafts
-};
-
-//! Writes the texts of all methods, and prints the table and the chart.
-template <class Engine>
-[[nodiscard]] uplink_report print_report(const uplink_arguments& given, const experiment<Engine>& pair,
-                                         std::span<const uplink_goal> goals) {
-  std::printf("%-12s %2s %8s %10s %10s %9s %8s %8s %8s\n", "", "", "bits/", "datagrams,", "bits/com-", "down/com-",
-              "tokens/", "accept-", "of");
-  std::printf("%-12s %2s %8s %10s %10s %9s %8s %8s %8s\n", "system", "L", "draft", "bits/draft", "mitted", "mitted",
-              "round", "ance", "1 - TV");
-  uplink_report report;
-  std::vector<uplink_cost> costs;
-  for (const uplink_method& one : uplink_methods) {
-    for (const std::uint32_t draft_length : {4u, 8u}) {
-      measured made = pair.run(one, draft_length);
-      report.good = print_and_check(one, draft_length, made, goals) && report.good;
-      std::fflush(stdout);
-      if (shares_noise(one) && one.coded && draft_length == 4) report.rounds = std::move(made.rounds);
-      // the chart omits greedy, because its text differs
-      const bool charted = std::string_view(one.system) == "k-sqs" || (shares_noise(one) && one.coded);
-      if (draft_length != 8 || !charted) continue;
-      const double drafted = static_cast<double>(made.edge.drafted), head = 16 * static_cast<double>(made.edge.rounds);
-      costs.push_back({one.coded ? 'S' : 'K',
-                       static_cast<double>(made.edge.accepted) / static_cast<double>(made.edge.evaluated),
-                       (8 * static_cast<double>(made.edge.draft_bytes) - head) / drafted});
-    }
-  }
-  print_chart(given.draft_ms, given.verify_ms, costs);
-  return report;
-}
 
 }  // namespace recorded
 

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The trainer of tables of weights: the committed table is what it makes of the committed texts, and a table from other
-// texts predicts new ones.
+// The trainer of tables of id weights: the committed table is what it makes of the committed texts, and a table from
+// other texts predicts new ones. Tables that cannot be read are refused by name.
 #include <doctest/doctest.h>
 
+#include "../../../apps/demand.hpp"
 #include "../../../apps/rows/prior_texts.hpp"
 #include "../../../apps/rows/train_prior.hpp"
+#include "../../../apps/standard_output.hpp"
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <iterator>
+#include <new>
+#include <stdexcept>
 
 #include <unistd.h>
 
@@ -69,7 +74,7 @@ TEST_CASE("prior trainer: a table from some texts saves the bits of others, and 
   const auto bits = [&](std::size_t max_bytes) {
     const std::vector<std::byte> file = priors::train(seen, {vocab_size, max_bytes});
     CHECK(file.size() <= max_bytes);
-    const priors::measured_bits sum = priors::bits_of(priors::read_table(file, vocab_size), others);
+    const priors::measured_bits sum = priors::bits_of(programs::read_prior(file, vocab_size, "table"), others);
     CHECK(sum.ids == 50 * 128);
     const auto ids = static_cast<double>(sum.ids);
     return std::array{sum.weights / ids, sum.table / ids};
@@ -89,7 +94,7 @@ TEST_CASE("prior trainer: one long text is enough, and its lists count") {
   const std::vector<std::byte> file =
       priors::train({std::vector(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(half))}, {vocab_size, 16384});
   const priors::measured_bits sum =
-      priors::bits_of(priors::read_table(file, vocab_size), std::vector<priors::id_text>{{all, half}});
+      priors::bits_of(programs::read_prior(file, vocab_size, "table"), std::vector<priors::id_text>{{all, half}});
   CHECK(sum.table < sum.weights - static_cast<double>(sum.ids));  // a bit per id
 }
 
@@ -100,7 +105,7 @@ TEST_CASE("prior trainer: lists go first to what is certain, and a text that rep
     for (int i = 0; i < 60; ++i) text.push_back(i % 4);
   }
   const std::vector<std::byte> file = priors::train(texts, {70000, 80 + 70000 + 4 * 8});  // four lists of one follower
-  const sv::prior_table table = priors::read_table(file, 70000);
+  const sv::prior_table table = programs::read_prior(file, 70000, "table");
   for (int id = 0; id < 4; ++id) {
     REQUIRE(table.after(id).size() == 1);
     CHECK(table.after(id)[0].id == (id + 1) % 4);
@@ -131,4 +136,31 @@ TEST_CASE("prior trainer: bad texts and sizes have a reason") {
     CHECK(failure_of([&] { priors::read_ids(wrong.name, 5); }) ==
           wrong.name + ", line 2: " + word + " is no id below 5");
   }
+}
+
+TEST_CASE("programs: wrong usage and files end with 2, all other exceptions with 70") {
+  CHECK(programs::exit_code_of("test", std::runtime_error("a file")) == 2);
+  CHECK(programs::exit_code_of("test", std::filesystem::filesystem_error("a folder", {})) == 2);
+  CHECK(programs::exit_code_of("test", std::invalid_argument("an option")) == 2);
+  CHECK(programs::exit_code_of("test", std::logic_error("a defect")) == 70);
+  CHECK(programs::exit_code_of("test", std::bad_alloc()) == 70);
+  const sv::status refused{sv::errc::invalid_argument, sv::part::session, 0};
+  CHECK_THROWS_AS(programs::demand(refused, "an edge"), std::logic_error);
+}
+
+TEST_CASE("prior file: a table that cannot be read is refused by name") {
+  const auto refusal = [](const char* file, std::uint32_t vocab_size) -> std::string {
+    try {
+      static_cast<void>(programs::read_prior_file(file, vocab_size));
+    } catch (const std::runtime_error& why) {
+      return why.what();
+    }
+    return {};
+  };
+  constexpr char table[] = "models/tinylm/model/prior.table";
+  CHECK(refusal(table, 4096).empty());
+  CHECK(refusal(table, 4095).find("prior.table: prior_vocabulary") != std::string::npos);
+  CHECK(refusal("models/tinylm/model/vocab.bpe", 4096).find("vocab.bpe: prior_header") != std::string::npos);
+  CHECK(refusal("models/tinylm/model/none.table", 4096) == "cannot read models/tinylm/model/none.table");
+  CHECK(refusal("models/tinylm/model", 4096) == "cannot read models/tinylm/model");
 }
