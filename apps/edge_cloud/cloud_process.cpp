@@ -50,7 +50,7 @@ class cloud_process {
 }  // namespace
 
 int run_cloud_process(const run_settings& run, std::uint16_t port) {
-  side_model model = load_side(run.models, "target.safetensors");
+  side_model model = load_side(run.models, "target.safetensors", run.prior);
   model.pass_seconds = paced(run.pace, paper_cloud_pass);
   cloud_process process(run, model, port);
   save(process.run(), run.state / "report.json");

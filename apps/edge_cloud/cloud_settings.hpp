@@ -29,6 +29,8 @@ namespace edge_cloud {
   options.max_text_length = model.context;
   options.stop_tokens = end;
   options.required = required;
+  const specverify::prior_table* const prior = model.prior.get();
+  if (prior != nullptr) options.priors = {&prior, 1};
   auto made = specverify::make_cloud(options);
   if (!made.ok()) throw std::runtime_error(specverify::message(made.error().code));
   return std::move(made).value();

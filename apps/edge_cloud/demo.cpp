@@ -178,7 +178,7 @@ std::vector<std::string> openings(const std::filesystem::path& file, std::size_t
 bool run_demo(const demo_settings& wanted) {
   const demo_settings demo = with_salt(wanted);
   print_link(demo.link);
-  const side_model drafter = load_side(demo.run.models, "drafter.safetensors");
+  const side_model drafter = load_side(demo.run.models, "drafter.safetensors", demo.run.prior);
   for (const std::string& key : demo.systems) require_files(chosen_system(key), demo.run);
   std::vector<run_report> reports;
   specverify::mismatch_history mismatches;  // statistics of all scored texts so far
@@ -195,6 +195,7 @@ bool run_demo(const demo_settings& wanted) {
       run.prompt = demo.prompts[i];
       run.session_id += i;
       run.link = demo.link;
+      if (!sends_only_ids(named)) run.prior.clear();  // an edge refuses a table that it cannot use
       if (run.protocol == "model")
         run.protocol = is_open ? choose_protocol(named, demo.link, drafter, mismatches) : run_settings{}.protocol;
       const chosen_system system = settled_system(run);

@@ -31,6 +31,7 @@ specverify::edge_session make_session(const run_settings& run, const side_model&
   options.pad_to = run.pad_to;
   if (system.info().needs_head) options.threshold = threshold_of(run, model.hidden_size);
   options.fingerprint = model.fingerprint;
+  if (sends_only_ids(system)) options.prior = model.prior.get();
   options.transform.temperature = run.temperature;
   options.max_text_length = model.context;
   options.token_budget = run.tokens;
@@ -74,6 +75,7 @@ edge_host::edge_host(const run_settings& run, const side_model& model,
       send_(std::move(send)),
       show_(std::move(show)),
       written_(run.stop_strings) {
+  offers_prior_ = model.prior != nullptr && sends_only_ids(system_);
   streams_ = system_.shape().mode == specverify::session_mode::stream;
   if (!run.state.empty()) journal_.emplace(run.state / "journal");
 }

@@ -45,6 +45,10 @@ class edge_host {
   //! Returns whether `stop` ended the text.
   [[nodiscard]] bool cancelled() const noexcept { return cancelled_; }
   [[nodiscard]] run_report report() const;
+  //! Returns whether this side has a table of id weights that the cloud does not have, so that ids are plain.
+  [[nodiscard]] bool has_prior_alone() const noexcept {
+    return offers_prior_ && session_.agreed_id_code() == specverify::id_code::plain;
+  }
 
  private:
   [[nodiscard]] bool restore(std::span<const specverify::token_id> prompt);
@@ -73,6 +77,7 @@ class edge_host {
   std::uint64_t support_sum_ = 0;
   std::uint32_t noted_round_ = 0;
   bool streams_ = false;  // whether the cloud generates without drafts
+  bool offers_prior_ = false;
   bool restoring_ = false;
   bool finished_ = false;
   bool cancelled_ = false;

@@ -50,6 +50,8 @@ class edge_process {
   void save_report(const std::filesystem::path& file) const {
     const run_report made = host_.report();
     if (host_.finished() || !made.text.empty()) save(made, file);
+    if (host_.finished() && host_.has_prior_alone())
+      std::fputs("the cloud does not have the table of --prior, so the ids were sent without it\n", stderr);
   }
   [[nodiscard]] bool interrupted() const noexcept { return interrupted_; }
 
@@ -107,7 +109,7 @@ class edge_process {
 
 int run_edge_process(const run_settings& run, const make_link& link) {
   require_files(chosen_system(run.system), run);
-  side_model model = load_side(run.models, "drafter.safetensors");
+  side_model model = load_side(run.models, "drafter.safetensors", run.prior);
   model.pass_seconds = paced(run.pace, paper_edge_pass);
   edge_process process(run, model, link);
   try {

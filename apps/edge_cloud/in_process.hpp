@@ -53,8 +53,8 @@ struct in_process_run {
 }
 
 [[nodiscard]] inline run_report run_in_process(const run_settings& run) {
-  const side_model small = load_side(run.models, "drafter.safetensors"),
-                   large = load_side(run.models, "target.safetensors");
+  const side_model small = load_side(run.models, "drafter.safetensors", run.prior),
+                   large = load_side(run.models, "target.safetensors", run.prior);
   in_process_run made = run_hosts(run, small, large);
   made.edge.cloud_passes = made.cloud.cloud_passes;
   return std::move(made.edge);

@@ -8,6 +8,7 @@
 #include "demo.hpp"
 #include "edge_process.hpp"
 #include "link_process.hpp"
+#include "prior_option.hpp"
 #include "serve/serve_commands.hpp"
 #include "side_options.hpp"
 #include "stop_option.hpp"
@@ -109,6 +110,7 @@ static int run(int argc, char** argv) try {
   add_salt_option(*demo_command, demo.run);
   add_model_options(*demo_command, demo.run);
   add_head_option(*demo_command, demo.run);
+  add_prior_option(*demo_command, demo.run.prior, "both sides use it");
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
   demo_command->add_option("--systems", demo.systems, "methods to run, in this order (names: --list)")
@@ -133,6 +135,7 @@ static int run(int argc, char** argv) try {
   CLI::App* edge_command = app.add_subcommand(
       "edge", "run the edge: the small model, which drafts; this side sets the prompt and the method");
   add_system_option(*edge_command, edge.run);
+  add_prior_option(*edge_command, edge.run.prior, "the cloud needs the same table");
   add_edge_options(*edge_command, edge.run);
   add_link_options(*edge_command, edge.run.link);
   add_origin_option(*edge_command, edge.run.link);
@@ -150,6 +153,7 @@ static int run(int argc, char** argv) try {
   edge.add_to(*edge_command, edge.run.edge_secret, "port of the emulated link on the loopback interface");
   CLI::App* cloud_command = app.add_subcommand("cloud", "run the cloud: the large model, which verifies drafts");
   cloud.add_to(*cloud_command, cloud.run.cloud_secret, "port on the loopback interface to listen on");
+  add_prior_option(*cloud_command, cloud.run.prior, "used for edges with the same table");
   add_salt_option(*cloud_command, cloud.run);
   cloud_command->add_flag(
       "--lazy", cloud.run.lazy,
@@ -193,12 +197,14 @@ static int run(int argc, char** argv) try {
   if (!prompt_file.empty()) demo.prompts = openings(prompt_file, prompt_lines);
   if (app.got_subcommand("demo")) {
     demo.systems = with_settings(demo.systems, demo.run.set);
+    check_prior_use(demo.run.prior, demo.systems);
     return run_demo(demo) ? 0 : 1;
   }
   if (app.got_subcommand("link")) return run_link_process(link, link_port, cloud_port);
   if (app.got_subcommand("edge")) {
     edge.apply();
     edge.run.system = with_settings({edge.run.system}, edge.run.set).front();
+    check_prior_use(edge.run.prior, {&edge.run.system, 1});
     return run_edge_process(edge.run, edge.port);
   }
   cloud.apply();

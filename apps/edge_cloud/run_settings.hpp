@@ -36,8 +36,9 @@ struct run_settings {
   std::filesystem::path head;
   //! file with the weights of the network that plans rounds; may be empty
   std::filesystem::path policy;
-  double threshold = -1;  //!< threshold for scores; negative: the head's own
-  bool lazy = false;      //!< whether the cloud requests one mismatch's state at a time
+  std::filesystem::path prior;  //!< file with a table of id weights; may be empty
+  double threshold = -1;        //!< threshold for scores; negative: the head's own
+  bool lazy = false;            //!< whether the cloud requests one mismatch's state at a time
   //! protocol of hidden states if the system does not set it: fh, sh, lazy, or round-trip, which chooses by round-trip
   //! time
   std::string protocol = "round-trip";
@@ -61,6 +62,7 @@ struct run_settings {
       "--temperature", exactly(run.temperature), "--models", run.models.string(), "--pace", run.pace,
       "--state-dir",   run.state.string()};
   if (!run.head.empty()) line.insert(line.end(), {"--head", run.head.string()});
+  if (!run.prior.empty()) line.insert(line.end(), {"--prior", run.prior.string()});
   if (!edge && run.salt != 0) line.insert(line.end(), {"--salt", std::to_string(run.salt)});
   if (!edge && run.lazy) line.emplace_back("--lazy");
   if (edge && !run.policy.empty()) line.insert(line.end(), {"--policy", run.policy.string()});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "side_model.hpp"
 
+#include "../prior_file.hpp"
 #include "tinylm/tinylm.hpp"
 
 #include <stdexcept>
@@ -25,7 +26,7 @@ specverify::vocabulary_fingerprint fingerprint_of(const tinylm::tokenizer& vocab
 
 }  // namespace
 
-side_model load_side(const std::filesystem::path& folder, const std::string& file) {
+side_model load_side(const std::filesystem::path& folder, const std::string& file, const std::filesystem::path& prior) {
   const auto bytes = tinylm::read_checked(folder.string(), "vocab.bpe");
   if (!bytes.ok()) throw std::runtime_error(bytes.error);
   auto vocabulary = tinylm::tokenizer::parse(*bytes);
@@ -36,7 +37,10 @@ side_model load_side(const std::filesystem::path& folder, const std::string& fil
   const auto vocab_size = static_cast<std::uint32_t>(vocabulary->vocab_size());
   const auto hidden_size = static_cast<std::uint32_t>((*weights)->dim),
              context = static_cast<std::uint32_t>((*weights)->context);
-  return {std::move(*vocabulary), fingerprint, std::move(*weights), vocab_size, hidden_size, context, 0};
+  side_model made{std::move(*vocabulary), fingerprint, std::move(*weights), vocab_size, hidden_size, context};
+  if (!prior.empty())
+    made.prior = std::make_shared<const specverify::prior_table>(programs::read_prior_file(prior, vocab_size));
+  return made;
 }
 
 }  // namespace edge_cloud

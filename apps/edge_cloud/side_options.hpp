@@ -23,7 +23,7 @@ inline void add_model_options(CLI::App& app, run_settings& run) {
                  "sampling temperature of both models; both sides must use the same value")
       ->capture_default_str()
       ->check(CLI::Range(0.05, 4.0));
-  app.add_option("--models", run.models, "folder with the embedded models; default: the models of the source tree")
+  app.add_option("--models", run.models, "folder with the bundled models; default: the models of the source tree")
       ->check(CLI::ExistingDirectory);
   app.add_option("--pace", run.pace,
                  "minimum time of a forward pass: `paper` slows both models to the papers' times, `none` adds no delay")

@@ -135,6 +135,12 @@ class chosen_system {
   return system.info().needs_head && !system.is_set("with_draft");
 }
 
+//! Returns whether the drafts of a system contain only ids, so that a table can code them.
+[[nodiscard]] inline bool sends_only_ids(const chosen_system& system) {
+  const specverify::system_shape shape = system.shape();
+  return shape.format.format == specverify::law_format::token_only && shape.mode == specverify::session_mode::draft;
+}
+
 //! Adds the settings of --set to each of `systems` that has them. Throws std::invalid_argument.
 [[nodiscard]] inline std::vector<std::string> with_settings(const std::vector<std::string>& systems,
                                                             const std::vector<std::string>& set) {

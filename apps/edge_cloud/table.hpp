@@ -99,7 +99,7 @@ inline void print_footnote(std::FILE* out, std::span<const run_report> reports, 
   const mean_passes took = passes_of(reports);
   print_pace_warning(out, took, pace);
   std::fprintf(out,
-               "\nmeasured: on this machine, with the embedded models %s: %.1f ms per draft pass, %.1f ms per target "
+               "\nmeasured: on this machine, with the bundled models %s: %.1f ms per draft pass, %.1f ms per target "
                "pass.\n",
                pace == "none" ? "at full speed" : "slowed to the passes of larger models", took.edge, took.cloud);
   std::fprintf(out,

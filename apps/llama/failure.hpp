@@ -22,7 +22,8 @@ enum class exit_code {
   version_mismatch = 15,
   row_is_nan = 16,
   engine_failed = 17,
-  session_failed = 18
+  session_failed = 18,
+  table_unusable = 19
 };
 
 struct failure : std::runtime_error {

@@ -6,16 +6,19 @@
 #include "chat.hpp"
 #include "edge_cloud/pace.hpp"
 #include "edge_cloud/plot.hpp"
+#include "edge_cloud/prior_option.hpp"
 #include "edge_cloud/stop_option.hpp"
 #include "edge_cloud/system_options.hpp"
 #include "edge_cloud/table.hpp"
 #include "model_pair.hpp"
+#include "prior_file.hpp"
 #include "system_run.hpp"
 
 #include <cstdio>
 #include <exception>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <random>
 
 namespace {
@@ -27,7 +30,7 @@ struct settings {
   std::string prompt = "Explain in three sentences why the sky is blue.";
   std::vector<std::string> systems{"target", "k-sqs", "c-sqs", "greedy"}, set;
   std::string pace = "paper", fault = "none";
-  std::filesystem::path out;
+  std::filesystem::path out, prior;
   std::uint32_t context = 2048;
   int threads = 1;
   bool raw = false, interactive = false;
@@ -42,9 +45,9 @@ std::string wrong_system(const std::string& text) {
     if (system.info().needs_head)
       return text +
              " needs a decision head trained on states of these two models; there is none, because ./run lab trains "
-             "one only for the embedded models. To use your own, see examples/llama/inside.cpp";
+             "one only for the bundled models. To use your own, see examples/llama/inside.cpp";
     if (system.info().needs_network)
-      return text + " needs a trained network; ./run lab trains one only for the embedded models";
+      return text + " needs a trained network; ./run lab trains one only for the bundled models";
     return {};
   } catch (const std::invalid_argument& why) {
     return why.what();
@@ -68,6 +71,7 @@ void add_options(CLI::App& app, settings& set) {
       ->delimiter(',')
       ->check(wrong_system);
   edge_cloud::add_settings_options(app, set.set);
+  edge_cloud::add_prior_option(app, set.prior, "both sides use it; ./run uplink --engine=llama makes one");
   app.add_option("--tokens", set.run.tokens, "maximum number of tokens per answer")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));
@@ -96,6 +100,14 @@ void add_options(CLI::App& app, settings& set) {
       ->capture_default_str();
   app.add_option("--fault", set.fault, "fault to inject, to see the error message that a user would get")
       ->check(CLI::IsMember({"none", "pair", "cloud-gone", "version", "nan", "decode"}));
+}
+
+specverify::prior_table table_of(const std::filesystem::path& file, const engine& large) {
+  try {
+    return programs::read_prior_file(file, large.vocab_size());
+  } catch (const std::runtime_error& why) {
+    throw failure(exit_code::table_unusable, why.what());
+  }
 }
 
 void break_something(settings& set, engine& large) {
@@ -229,6 +241,7 @@ static int run(int argc, char** argv) {
     app.parse(argc, argv);
     if (set.interactive && app.count("--systems") == 0) set.systems = {"k-sqs"};  // the system `target` has no drafts
     set.systems = edge_cloud::with_settings(set.systems, set.set);
+    edge_cloud::check_prior_use(set.prior, set.systems);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(exit_code::usage);
   } catch (const std::invalid_argument& why) {
@@ -246,6 +259,8 @@ static int run(int argc, char** argv) {
         large(set.cloud_model, set.context, set.threads);
     small.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_edge_pass);
     large.pass_seconds = edge_cloud::paced(set.pace, edge_cloud::paper_cloud_pass);
+    std::optional<specverify::prior_table> table;
+    if (!set.prior.empty()) set.run.prior = &table.emplace(table_of(set.prior, large));
     break_something(set, large);
     return set.interactive ? chat(set, small, large) : demo(set, small, large);
   } catch (const failure& why) {

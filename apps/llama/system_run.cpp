@@ -22,7 +22,7 @@ constexpr sv::session_secret edge_secret = sv::secret_from_hex("6564676520616c6f
 constexpr sv::session_secret cloud_secret = sv::secret_from_hex("636c6f756420616c6f6e65206b6e6f77");
 constexpr std::uint32_t draft_room = 8;  // positions for drafts after the end of a text
 
-sv::edge_options options_of(const run_settings& run, const engine& small) {
+sv::edge_options options_of(const run_settings& run, const engine& small, const edge_cloud::chosen_system& system) {
   sv::edge_options options;
   options.session_id = run.session_id;
   options.secret = edge_secret;
@@ -31,6 +31,7 @@ sv::edge_options options_of(const run_settings& run, const engine& small) {
   options.token_budget = run.tokens;
   options.max_text_length = text_room(small);
   options.fingerprint = small.fingerprint();
+  if (edge_cloud::sends_only_ids(system)) options.prior = run.prior;
   if (run.fault == session_fault::other_vocabulary) ++options.fingerprint.low;
   options.stop_tokens = small.ends();
   options.retry_timeout = run.fault == session_fault::none ? 20'000'000 : 500'000;  // longer than any row of HLM takes
@@ -73,7 +74,7 @@ struct course {
 bool streams(const edge_cloud::chosen_system& system) { return system.shape().mode == sv::session_mode::stream; }
 
 edge_cloud::run_report write(const course& c) {
-  auto made = sv::make_edge(options_of(c.run, c.small), c.system.info().name, c.system.settings());
+  auto made = sv::make_edge(options_of(c.run, c.small, c.system), c.system.info().name, c.system.settings());
   if (!made) throw failure_of(made.error(), {});
   sv::edge_session session = *std::move(made);
   const bool streamed = streams(c.system);
@@ -132,6 +133,7 @@ sv::result<sv::cloud_session> cloud_of(const run_settings& run, const engine& la
   options.max_text_length = text_room(large);
   options.fingerprint = large.fingerprint();
   options.stop_tokens = large.ends();
+  if (run.prior != nullptr) options.priors = {&run.prior, 1};
   return sv::make_cloud(options, system.info().name, system.settings());
 }
 

@@ -3,6 +3,8 @@
 #ifndef LLAMA_PAIR_SYSTEM_RUN_HPP
 #define LLAMA_PAIR_SYSTEM_RUN_HPP
 
+#include <specverify/codec/prior_table.hpp>
+
 #include "edge_cloud/link_settings.hpp"
 #include "edge_cloud/live_text.hpp"
 #include "edge_cloud/run_report.hpp"
@@ -26,6 +28,7 @@ struct run_settings {
   std::uint64_t session_id = 1;
   std::uint64_t salt = 1;
   edge_cloud::link_settings link{};
+  const specverify::prior_table* prior = nullptr;  //!< codes the ids of systems that send only ids; may be null
   session_fault fault = session_fault::none;
 };
 

@@ -74,6 +74,34 @@ done
 "$program" demo --salt 1 --pace none --tokens 24 --systems greedy,$fh --threshold 0 --head "$folder/head.safetensors" --prompt "And it came to pass" --out "$folder/out" >/dev/null
 [ "$(string $fh text)" = "$(string greedy text)" ] || fail "threshold 0 is not greedy"
 
+# A table of id weights makes drafts of ids shorter, and changes no text. A table that nothing can use is refused by name.
+table=$here/../../models/tinylm/model/prior.table
+of_ids() {  # folder, options
+  "$program" demo --salt 1 --pace none --tokens 64 --up-kbit 2000 --rtt-ms 20 --systems greedy,shared-noise,k-sqs --prompt "And it came to pass" --out "$folder/$1" "${@:2}" >"$folder/log"
+  [ "$(grep -c 'the same text as within one process: yes' "$folder/log")" -eq 3 ] || fail "a text differs from the in-process run: $*"
+}
+of_ids plain
+of_ids coded --prior "$table"
+for system in greedy shared-noise k-sqs; do
+  bytes=$(number "../plain/$system" draft_bytes) coded=$(number "../coded/$system" draft_bytes)
+  echo "$system: $coded bytes of drafts with a table, $bytes without"
+  [ "$(string "../plain/$system" text)" = "$(string "../coded/$system" text)" ] || fail "$system: a table changes the text"
+  case $system in
+    k-sqs) [ "$coded" -eq "$bytes" ] || fail "$system: a table changes drafts that have distributions" ;;
+    *) [ $((10 * coded)) -lt $((9 * bytes)) ] || fail "$system: a table does not make drafts shorter" ;;
+  esac
+done
+refused_table() {  # what the line must say, then arguments
+  if "$program" demo --salt 1 --pace none --tokens 4 --out "$folder/out" "${@:2}" >"$folder/refused" 2>&1; then fail "a table ran: ${*:2}"; fi
+  grep -q "$1" "$folder/refused" || fail "the table is not named: ${*:2}: $(cat "$folder/refused")"
+}
+head -c 1000 "$table" >"$folder/cut.table"
+{ head -c 8 "$table" && printf '\377\017' && tail -c +11 "$table"; } >"$folder/other.table"
+refused_table 'none of the systems sends only ids' --systems k-sqs,target --prior "$table"
+refused_table 'cut.table: .*truncated' --systems greedy --prior "$folder/cut.table"
+refused_table 'other.table: .*prior_vocabulary' --systems greedy --prior "$folder/other.table"
+refused_table 'missing.table' --systems greedy --prior "$folder/missing.table"
+
 # The protocol follows the link: a state costs 4 us at 500 Mbit/s and a request 200 ms there, 341 ms at 6 kbit/s and a request 1 ms.
 printf 'And it came to pass in those days, that there was a man\n\nThe second line of a file\nnot read\n' >"$folder/prompts"
 adaptive() {

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """serve_keys.py [EDGE_CLOUD [_ CHECK...]]: without TLS a device and a server prove to each other that they have the
-device's key. The key is never sent, a proof is good once, and no copy of a key file is left in memory."""
+device's key. The key is never sent, a proof is good once, and no copy of a key file is left in memory. Devices with a
+table of id weights."""
+import json
 import os
+import pathlib
 import signal
 import socket
 import time
@@ -201,6 +204,23 @@ def key_files_leave_no_copy(world):
         child.wait()
 
 
+def table_of_ids(world):
+    """A table of id weights that both sides have makes drafts shorter. A device says if the server has none; and the
+    text is always the same."""
+    option = ["--prior", pathlib.Path(__file__).parents[2] / "models" / "tinylm" / "model" / "prior.table"]
+    tokens, drafts = {}, {}
+    for name, server_has, device_has in (("plain", [], []), ("both", option, option), ("alone", [], option)):
+        server = world.serve("server_" + name, *server_has)
+        child = world.device(name, server.port, 3, 9, "--system", "shared-noise", *device_has, tokens=48)
+        tokens[name] = world.text(name, child)
+        drafts[name] = json.loads((world.folder / name / "report.json").read_text())["draft_bytes"]
+        server.stop()
+    assert tokens["both"] == tokens["alone"] == tokens["plain"], tokens
+    assert drafts["both"] < drafts["plain"] and drafts["alone"] == drafts["plain"], drafts
+    for name in tokens:
+        assert ("does not have the table" in world.log(name)) == (name == "alone"), world.log(name)
+
+
 if __name__ == "__main__":
-    run_checks("serve_keys", [listener_gets_no_key, server_without_the_key, nonces_are_new, strangers, old_first_frames,
+    run_checks("serve_keys", [table_of_ids, listener_gets_no_key, server_without_the_key, nonces_are_new, strangers, old_first_frames,
                               wrong_key_is_logged, challenged_before_a_reload, relayed, key_files_leave_no_copy])

@@ -107,6 +107,21 @@ fails() {
   echo "expected $code and \"$words\", got $got: $said"
   return 1
 }
+# A table of id weights saves bytes of drafts and changes no token: here one that expects the frequent ids, below 4096.
+prior() {
+  local said texts=() bytes=()
+  perl -e 'my $v = 49152; print "SVPR", pack("V4", 1, $v, 0, 0), "\0" x 60, pack("C*", map { $_ < 4096 ? 40 : 0 } 0 .. $v - 1)' >"$work/low.prior"
+  for with in "" "--prior $work/low.prior"; do
+    # shellcheck disable=SC2086 # no option, or an option and its value
+    said=$(build/llama/app/llama_pair --out "$work/out" --edge-model "$small" --cloud-model "$large" --pace none --salt 7 \
+      --tokens 40 --systems shared-noise $with) || { echo "prior: exit code $?"; return 1; }
+    texts+=("$(sed '/tokens\/s/,$d' <<<"$said")")
+    bytes+=("$(awk '/^shared-noise +exact/ { print $(NF - 2) }' <<<"$said")")
+  done
+  [ "${texts[0]}" = "${texts[1]}" ] && [ "${bytes[1]}" -lt "${bytes[0]}" ] ||
+    { echo "prior: ${bytes[*]} bytes up: ${texts[*]}"; return 1; }
+  echo "prior: ${bytes[1]} bytes up with a table, ${bytes[0]} without"
+}
 no_folder() {
   build/llama/app/llama_pair --out /dev/null/out --edge-model "$small" --cloud-model "$large" 2>"$work/said"
   [ $? = 18 ] && grep "^the run failed" "$work/said"
@@ -131,6 +146,9 @@ failures() {
   count version fails 15 'version mismatch' --fault version
   count nan fails 16 'NaN row' --fault nan
   count decode fails 17 'engine failure' --fault decode
+  count vocabulary fails 19 'models/tinylm/model/prior.table: .*prior_vocabulary' --systems shared-noise \
+    --prior models/tinylm/model/prior.table
+  count prior prior
   count folder no_folder
   count chat chat
   count chat-of-drafts chat_of_drafts

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve_commands.hpp"
 
+#include "../prior_option.hpp"
 #include "../side_options.hpp"
 #include "../stop_option.hpp"
 #include "../systems.hpp"
@@ -91,6 +92,7 @@ void add_state(CLI::App& app, run_settings& run, std::filesystem::path& secret, 
 void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& end_with_parent) {
   CLI::App& serve = *app.add_subcommand("serve", "run the large model as a server for many devices");
   add_model_options(serve, run);
+  add_prior_option(serve, run.prior, "used for devices with the same table");
   add_salt_option(serve, run);
   add_state(serve, run, server.secret, end_with_parent);
   serve.add_option("--port", server.port, "TCP port to listen on; 0: any free port")
@@ -127,6 +129,7 @@ void add_serve(CLI::App& app, run_settings& run, serve_settings& server, bool& e
 void add_device(CLI::App& app, run_settings& run, device_settings& device, bool& end_with_parent) {
   CLI::App& command = *app.add_subcommand("device", "run the small model as a device, which connects to `serve`");
   add_model_options(command, run);
+  add_prior_option(command, run.prior, "the server needs the same table");
   add_tokens_option(command, run);
   // If the device never asked again, it could not detect a peer that has become silent, so 0 is not allowed.
   add_retry_option(command, run)->check(CLI::Range(1u, 86'400'000u));
@@ -141,8 +144,9 @@ void add_device(CLI::App& app, run_settings& run, device_settings& device, bool&
       .add_option("--device-id", device.device,
                   "id of this device in the server's --devices file; required with --device-key-file")
       ->check(whole_number());
-  command.add_option("--device-key-file", device.key,
-                     "file with the key of this device, as 64 hex digits; used if there is no --tls-certificate");
+  command.add_option(
+      "--device-key-file", device.key,
+      "file with the key of this device, as 64 hex digits; give either this option or --tls-certificate");
   command
       .add_option("--connect-seconds", device.connect_seconds,
                   "seconds after which the device exits if it gets no valid answer from the server")
@@ -177,6 +181,7 @@ std::optional<int> serve_commands::run(const CLI::App& app) {
   if (serves) return run_serve_process(options_->server_run, options_->server);
   run_settings& run = options_->device_run;
   run.system = with_settings({run.system}, run.set).front();
+  check_prior_use(run.prior, {&run.system, 1});
   return run_device_process(run, options_->device);
 }
 

@@ -208,7 +208,7 @@ int run_serve_process(run_settings run, serve_settings settings) {
   const state_folder folder(run.state);
   std::filesystem::remove(run.state / "port");
   run.cloud_secret = folder.secret(settings.secret);
-  side_model model = load_side(run.models, "target.safetensors");
+  side_model model = load_side(run.models, "target.safetensors", run.prior);
   model.pass_seconds = paced(run.pace, paper_cloud_pass);
   serve_process(run, settings, model).run();
   return 0;
