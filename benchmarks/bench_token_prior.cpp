@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Times encoding and decoding of 8 ids by a table of weights, after a text of 2 000 ids, for three sizes of
+//! Times encoding and decoding of 8 ids by a table of id weights, after a text of 2 000 ids, for three sizes of
 //! vocabulary. `lists` is a table with lists of 16 followers after half of the ids, `weights` one without lists.
 #include <specverify/codec/token_prior.hpp>
 #include <specverify/core/random.hpp>

@@ -152,8 +152,8 @@ typedef struct specverify_allocator {
   void (*deallocate)(void* self, void* memory, size_t size, size_t alignment);
 } specverify_allocator;
 
-// A table of weights. With it, an edge can send the ids of drafts in fewer bits (docs/algorithms/token_prior.md). Any
-// number of sessions and threads can use a table at the same time.
+// A table of id weights. With it, an edge can send the ids of drafts in fewer bits (docs/algorithms/token_prior.md).
+// Any number of sessions and threads can use a table at the same time.
 typedef struct specverify_prior specverify_prior;
 
 // Reads the file of a table for a vocabulary of `vocab_size` tokens. `memory` may be null for the C++ heap. On an error

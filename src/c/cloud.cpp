@@ -16,7 +16,7 @@ namespace {
   return reinterpret_cast<const specverify_transform*>(bytes + index * size);
 }
 
-// Writes the caller's token-id tables to the front of `to`, and returns this part. Errors: the errors of array_of;
+// Writes the caller's tables of id weights to the front of `to`, and returns this part. Errors: the errors of array_of;
 // invalid_argument (too many tables; `where` = offset of the number of tables).
 [[nodiscard]] sv::result<std::span<const sv::prior_table* const>> tables_of(
     const specverify_cloud_options& set, std::span<const sv::prior_table*> to) noexcept {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Implements the functions of the device and of token-id tables; this file is built once per instruction-set level.
+// Implements the functions of the device and of tables of id weights. This file is built once per instruction-set
+// level.
 #include "hosts.hpp"
 #include "options.hpp"
 #include "sessions.hpp"

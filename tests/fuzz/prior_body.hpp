@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as a table of weights for ids, and by a table that was read any bytes as the code of ids. An input is
+// Reads any bytes as a table of id weights, and by a table that was read any bytes as the code of ids. An input is
 // V - 1 (1 byte), size of the file (2 bytes), file, code of 64 ids. A table must give every id a part, and ids that
 // were read must be encoded as the same bytes.
 #ifndef SPECVERIFY_TESTS_FUZZ_PRIOR_BODY_HPP

@@ -270,7 +270,7 @@ inline std::vector<golden> golden_messages() {
     return encode_supply(golden_place, {law_format::token_only, 32000, 0, 0, 8, 1, on_request}, 8, {1, words, halves},
                          out);
   });
-  // A table of weights for ids, its fingerprint (low, high), and the code of the ids from index 4 on.
+  // A table of id weights, its fingerprint (low, high), and the code of the ids from index 4 on.
   const specverify_test::prior_content weights = golden_prior();
   const prior_table table = specverify_test::read_prior(weights);
   add("prior_table", [&](std::span<std::byte> out) -> result<std::span<std::byte>> {
