@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Includes the headers that an engine needs to draft and to verify. None of them allocates memory.
 //!
-//! Messages, sessions and types that own memory are in `specverify/all.hpp`. The test kit (testing/) is in neither. If
-//! you need only one module, include its headers; for example, `verify/token.hpp` is enough to verify.
+//! Messages, sessions and types that own memory are in `specverify/all.hpp`. The test kit (testing/) is in neither
+//! header. If you need only one module, include the headers of this module; for example, `verify/token.hpp` is enough
+//! to verify.
 #ifndef SPECVERIFY_SPECVERIFY_HPP
 #define SPECVERIFY_SPECVERIFY_HPP
 

@@ -110,9 +110,9 @@ inline void write_data_head(const incarnation& of, bool from_client, const data_
   numeric::store_le(out.data() + 1, data_check(of, from_client, given), of.check_bytes);
 }
 
-//! Reads a data datagram of this incarnation. The low bits stand for the number nearest to `expected` (4 below to 3
-//! above) or `acknowledged` (3 below to 4 above). Errors: truncated; checksum_mismatch (another incarnation, numbers
-//! too far away, or damage).
+//! Reads a data datagram of this incarnation. The low bits of a number mean the number nearest to `expected` (4 below
+//! to 3 above) or `acknowledged` (3 below to 4 above). Errors: truncated; checksum_mismatch (another incarnation,
+//! numbers too far away, or damage).
 [[nodiscard]] inline result<data_datagram> read_data(const incarnation& of, bool from_client, std::uint32_t expected,
                                                      std::uint32_t acknowledged,
                                                      std::span<const std::byte> datagram) noexcept {

@@ -62,8 +62,8 @@ template <class Session, class OnOutput>
   return work;
 }
 
-//! Passes a message to the session's `receive`. Take all outputs first. Returns ok even for an unusable message, which
-//! the session counts, and for a message that ends the session, because the output `failed` has the reason.
+//! Passes a message to the session's `receive`. Take all outputs first. An unusable message is only counted, so the
+//! call returns ok. If a message ends the session, the call also returns ok, and the output `failed` has the reason.
 //! Errors: busy. Outputs wait, or the engine works on a row for a token written ahead; in the second case, deliver the
 //! message again after the next `take_outputs`.
 template <host_session Session>
@@ -147,8 +147,8 @@ template <class Session, class Model>
 
 }  // namespace detail
 
-//! Level 1. Supplies the rows for which the model was fed, with the model's hidden states, attention and transforms, or
-//! tokens if the model has `token` instead of `row`.
+//! Level 1. Supplies the rows of the last feed, with the hidden states, attention and transforms that the model
+//! provides. A model with `token` instead of `row` supplies tokens.
 //! Errors: the model's `failed` (the session has failed); errors of the session's `supply_row`, `supply_rows` or
 //! `supply_tokens`.
 template <execution_policy Policy, host_session Session, language_model Model>

@@ -60,8 +60,8 @@ template <class Link, class OnOutput>
 
 }  // namespace detail
 
-//! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt, which
-//! are valid as long as the session.
+//! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt. The
+//! span is valid as long as the session exists.
 //!
 //! If `on_output` returns an error for text (committed, tentative or retracted), the call ends the text with
 //! `edge.stop` and waits for the cloud's response; `on_output` then receives only journal records. If it returns an

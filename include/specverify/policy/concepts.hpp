@@ -105,8 +105,8 @@ struct window_progress {
   std::uint64_t bits = 0;
 };
 
-//! Returns whether the window drafts the next position. If so, charges and counts the position. Call it before you draw
-//! a token from `next`, the position's distribution. The first position is always drafted. Sessions use this function.
+//! Returns whether the window drafts the next position. If so, adds the position to `so_far`. Call it before you draw a
+//! token from `next`, the position's distribution. The first position is always drafted. Sessions use this function.
 template <window_policy Window>
 [[nodiscard]] constexpr bool takes_position(const Window& window, window_progress& so_far, std::uint32_t position,
                                             const law& next) noexcept {
