@@ -21,8 +21,8 @@
 SPECVERIFY_DEVICE_BEGIN
 namespace thrust_detail {
 
-//! Integer weights of a row, or of the kept ids. Weights of at least `least` are listed; if there are none, the first
-//! id of the largest weight is.
+//! Integer weights of a row, or of the kept ids. Lists weights of at least `least`, or the first id of the largest
+//! weight if there are none.
 template <class Scalar>
 struct weights_above {
   drawn_row<Scalar> row;

@@ -63,7 +63,8 @@ template <class Session, class OnOutput>
 }
 
 //! Passes a message to the session's `receive`. Take all outputs first. An unusable message is only counted, so the
-//! call returns ok. If a message ends the session, the call also returns ok, and the output `failed` has the reason.
+//! call returns ok. If a message ends the session, the call also returns ok, because the output `failed` has the
+//! reason.
 //! Errors: busy. Outputs wait, or the engine works on a row for a token written ahead; in the second case, deliver the
 //! message again after the next `take_outputs`.
 template <host_session Session>

@@ -50,7 +50,7 @@ struct uncertainty_gate {
 };
 
 //! Sends tokens that are uncertain and important. If `importance` returns an error for the attention row, the token
-//! counts as important, because in case of doubt the edge must send a token.
+//! counts as important, because an edge in doubt must send the token.
 struct uncertainty_and_importance_gate {
   double threshold = 0.8;
   importance_rule importance{};

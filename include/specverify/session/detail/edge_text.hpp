@@ -161,8 +161,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return finish();
 }
 
-//! Ends the text at the host's request. The end is journaled first. The edge reports the end to the cloud at once if
-//! the handshake is done, otherwise after the next handshake.
+//! Ends the text at the host's request. First journals the end. The edge reports the end to the cloud at once if the
+//! handshake is done, otherwise after the next handshake.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::stop(stop_cause cause, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (cause != stop_cause::cancelled && cause != stop_cause::finished)
