@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Trains the network of Quantize-Sample-and-Verify that plans the rounds of `edge_cloud --system qs-dqn`.
-#include "papers.hpp"
+#include "qs_figures.hpp"
 #include "qs_players.hpp"
 
 namespace lab {
@@ -38,6 +38,62 @@ void save_network(const lab_context& context, const specverify::dqn_weights& net
   context.write("qs_network.dqn", bytes);
 }
 
+constexpr std::array<const char*, 5> network_labels{"target alone", "static (4, 240)", "best static", "heuristic",
+                                                    "DQN"};
+
+struct network_place {
+  std::string name;
+  qs_setting setting;
+  specverify::window_action best_static{};
+  std::array<qs_played, network_labels.size()> played{};
+};
+
+//! Trains networks from several seeds and returns the weights that scored best on the texts.
+specverify::dqn_weights trained_network(lab_context& context, const qs_setting& setting,
+                                        const std::vector<qs_text>& texts) {
+  qs_training plan;
+  plan.episodes = context.scaled(600u, 30u);
+  const std::uint32_t seeds = context.scaled(4u, 1u);
+  std::vector<specverify::dqn_weights> networks(seeds);
+  std::vector<double> scores(seeds);
+  context.for_each(seeds, [&](lab_worker&, std::size_t i) {
+    const specverify::dqn_trainer trainer = train_dqn(setting, texts, context.seed("qs_network") + i, false, plan);
+    networks[i] = trainer.best();
+    scores[i] = trainer.best_score();
+  });
+  return networks[static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())];
+}
+
+void play_network(const lab_context& context, network_place& at, const specverify::dqn_weights& network,
+                  std::span<const qs_text> tune, std::span<const qs_text> test) {
+  const std::uint64_t seed = context.seed("qs_network_link");
+  at.best_static = best_action(at.setting, tune, paper_grid.all(), seed);
+  const auto play = [&](const qs_player& player) { return replayed_texts(at.setting, test, 8, seed, player); };
+  at.played = {alone(test, at.setting.times.verify_time), play(fixed_player({4, 240})),
+               play(fixed_player(at.best_static)), play(window_player(heuristic_for(at.setting))),
+               play(network_player(network, at.setting))};
+}
+
+//! Returns the lowest ratio of the network's speed to the best static window's, over the links.
+double draw_network(const lab_context& context, std::span<const network_place> places, figure& f) {
+  panel& p = f.add_panel("speed over the demo's links", "", "tokens/s");
+  table& t = f.add_table("tokens per second", {"link", "window", "tokens/s"});
+  for (const char* label : network_labels) p.add(label);
+  double least = 1e9;
+  for (const network_place& at : places) {
+    const auto k = static_cast<double>(p.x_names.size());
+    p.x_names.push_back(at.name);
+    for (std::size_t j = 0; j < network_labels.size(); ++j) {
+      const estimate e = speed_of(at.played[j], context.seed("qs_network_interval"));
+      p.curves[j].add(k, e.value, e.low, e.high);
+      t.rows.push_back({at.name, network_labels[j] + (j == 2 ? " " + action_name(at.best_static) : std::string()),
+                        interval(e.value, e.low, e.high, 4)});
+    }
+    least = std::min(least, at.played[4].throughput() / at.played[2].throughput());
+  }
+  return least;
+}
+
 }  // namespace
 
 void run_qs_network(lab_context& context, figure& f) {
@@ -47,64 +103,20 @@ void run_qs_network(lab_context& context, figure& f) {
       "qs-dqn --policy FILE`). Temperature 1, the bits of a vocabulary of 4096, 25.6 ms per draft and 104.6 ms "
       "per verification, 50 ms round trip, and an uplink of 350 kbit/s or 4 Mbit/s, each next with probability "
       "1/2. Half of the texts are prose, half word problems. Some are used for training and tuning, others for "
-      "the report, replayed as in qs_speed.";
-  const std::size_t count = context.scaled<std::size_t>(55, 6);
+      "the report, replayed as in qs_speed. The target alone needs no link.";
+  const std::size_t count = context.scaled<std::size_t>(55, 4);
   const auto tune =
       record_texts(context, demo_tasks(context, "tune", 0, count), 1.0, qs_tokens, context.seed("qs_network_tune"));
   const auto test =
       record_texts(context, demo_tasks(context, "test", count, count), 1.0, qs_tokens, context.seed("qs_network_test"));
-  qs_training plan;
-  plan.episodes = context.scaled(600u, 40u);
-  const std::uint32_t seeds = context.scaled(4u, 1u);
-  std::vector<specverify::dqn_weights> networks(seeds);
-  std::vector<double> scores(seeds);
-  context.for_each(seeds, [&](lab_worker&, std::size_t i) {
-    const specverify::dqn_trainer trainer = train_dqn(setting, tune, context.seed("qs_network") + i, false, plan);
-    networks[i] = trainer.best();
-    scores[i] = trainer.best_score();
-  });
-  const specverify::dqn_weights& network =
-      networks[static_cast<std::size_t>(std::max_element(scores.begin(), scores.end()) - scores.begin())];
+  const specverify::dqn_weights network = trained_network(context, setting, tune);
   save_network(context, network);
-
-  const std::array<std::pair<std::string, specverify::markov_options>, 3> places{
-      {{"350 kbit/s", held_link(setting.link, 0)},
-       {"4 Mbit/s", held_link(setting.link, 1)},
-       {"350k / 4M", setting.link}}};
-  const std::array<std::string, 4> labels{"static (4, 240)", "best static", "heuristic", "DQN"};
-  const specverify::model_window heuristic = heuristic_for(setting);
-  std::array<std::array<qs_played, 4>, 3> played;
-  std::array<specverify::window_action, 3> best_static{};
-  context.for_each(places.size(), [&](lab_worker&, std::size_t k) {
-    qs_setting here = setting;
-    here.link = places[k].second;
-    const auto play = [&](std::span<const qs_text> texts, std::uint32_t passes, const qs_player& player) {
-      return replayed_texts(here, texts, passes, context.seed("qs_network_link"), player);
-    };
-    double most = 0;
-    for (const specverify::window_action& action : paper_grid.all()) {
-      const double throughput = play(tune, 2, {"", action}).throughput();
-      if (throughput > most) most = throughput, best_static[k] = action;
-    }
-    played[k] = {play(test, 8, {"", {4, 240}}), play(test, 8, {"", best_static[k]}),
-                 play(test, 8, {"", {}, &heuristic}), play(test, 8, {"", {}, nullptr, &network})};
-  });
-
-  panel& p = f.add_panel("speed over the demo's links", "", "tokens/s");
-  table& t = f.add_table("tokens per second", {"link", "window", "tokens/s"});
-  for (const std::string& label : labels) p.add(label);
-  double least = 1e9;
-  for (std::size_t k = 0; k < places.size(); ++k) {
-    p.x_names.push_back(places[k].first);
-    for (std::size_t j = 0; j < labels.size(); ++j) {
-      const estimate e =
-          ratio_estimate(played[k][j].tokens, played[k][j].seconds, context.seed("qs_network_interval"), 300);
-      p.curves[j].add(static_cast<double>(k), e.value, e.low, e.high);
-      t.rows.push_back({places[k].first, labels[j] + (j == 1 ? " " + action_name(best_static[k]) : ""),
-                        interval(e.value, e.low, e.high, 4)});
-    }
-    least = std::min(least, played[k][3].throughput() / played[k][1].throughput());
-  }
+  std::array<network_place, 3> places{{{"350 kbit/s", setting}, {"4 Mbit/s", setting}, {"350k / 4M", setting}}};
+  places[0].setting.link = held_link(setting.link, 0);
+  places[1].setting.link = held_link(setting.link, 1);
+  context.for_each(places.size(),
+                   [&](lab_worker&, std::size_t k) { play_network(context, places[k], network, tune, test); });
+  const double least = draw_network(context, places, f);
   if (!context.quick())
     f.require("the network is within 3 % of the best static window of each link", least > 0.97,
               number(least, 4) + " of it at least");
