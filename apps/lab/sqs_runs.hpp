@@ -4,60 +4,22 @@
 #ifndef SPECVERIFY_APPS_LAB_SQS_RUNS_HPP
 #define SPECVERIFY_APPS_LAB_SQS_RUNS_HPP
 
-#include <specverify/codec/bit_cost.hpp>
-#include <specverify/policy/window.hpp>
 #include <specverify/quantize/draft_law.hpp>
-#include <specverify/quantize/sparse_lattice.hpp>
 #include <specverify/sparsify/conformal.hpp>
 #include <specverify/sparsify/top_k.hpp>
+#include <specverify/sparsify/top_p.hpp>
 
 #include "lab_context.hpp"
-#include "measure.hpp"
 #include "virtual_run.hpp"
 
 #include <variant>
 
 namespace lab {
 
-//! Result of a sparsifier at one position; results are stored in the order of computation. `beyond`: the budget closed
-//! the window before this position.
-template <class State>
-struct support_note {
-  State before{};
-  std::uint32_t kept = 0;
-  double dropped = 0;
-  bool beyond = false;
-};
-
-//! A sparsifier that records the tokens that it keeps.
-template <specverify::sparsifier Sparsifier>
-struct noted : Sparsifier {
-  using state_type = typename Sparsifier::state_type;
-  std::vector<support_note<state_type>>* notes = nullptr;
-
-  [[nodiscard]] state_type advance(const state_type& state, const specverify::support& kept) const noexcept {
-    if (notes != nullptr) notes->push_back({state, kept.size(), specverify::dropped_mass(kept), false});
-    return Sparsifier::advance(state, kept);
-  }
-};
-
-//! The paper's budget window, which also records the positions that it rejected.
-template <class State>
-struct noted_window : specverify::bit_budget_window {
-  std::vector<support_note<State>>* notes = nullptr;
-
-  [[nodiscard]] bool proceed(std::uint32_t position, const specverify::law& next,
-                             std::uint64_t charged) const noexcept {
-    const bool goes_on = bit_budget_window::proceed(position, next, charged);
-    if (!goes_on && notes != nullptr && !notes->empty()) notes->back().beyond = true;
-    return goes_on;
-  }
-};
-
-//! One way to choose supports: a name, and top-K or a threshold.
+//! One way to choose supports: a name, and top-K, a threshold, or a mass.
 struct sqs_system {
   std::string label;
-  std::variant<specverify::top_k, specverify::conformal> sparsifier;
+  std::variant<specverify::top_k, specverify::conformal, specverify::top_p> sparsifier;
 };
 
 struct sqs_setting {
@@ -81,7 +43,10 @@ struct tested_position {
 struct sqs_run {
   run_result text;
   std::vector<tested_position> tested;
-  std::uint64_t drafted = 0, rejected = 0;
+  std::uint64_t drafted = 0;
+  std::uint64_t accepted = 0;
+  std::uint64_t rejected = 0;    //!< rejected and resampled: N_rej, at most one per round
+  double last_beta = 0;          //!< linear update: threshold after the last tested position
   double kept = 0, dropped = 0;  //!< sums over drafted positions
   double paper_bits = 0;         //!< bits for the drafted positions by the paper's formula
   std::uint64_t clamped = 0;     //!< drafted distributions that the budget cut
@@ -89,65 +54,9 @@ struct sqs_run {
   [[nodiscard]] double rounds() const { return static_cast<double>(text.rounds.size()); }
 };
 
-[[nodiscard]] inline double paper_bits_of(const sqs_system& system, std::uint32_t vocab_size, std::uint32_t kept,
-                                          std::uint32_t resolution) {
-  return std::holds_alternative<specverify::top_k>(system.sparsifier)
-             ? specverify::top_k_law_bits(vocab_size, kept, resolution)
-             : specverify::threshold_law_bits(vocab_size, kept, resolution);
-}
-
 //! Generates one text with the library's sessions, codes and draws. The time is computed, not measured.
-[[nodiscard]] inline sqs_run write_sqs(const sqs_system& system, const sqs_setting& setting,
-                                       std::span<const token_id> prompt, std::uint64_t session_id, lab_worker& worker) {
-  using namespace specverify;
-  const std::uint32_t vocab_size = worker.drafter.vocab_size();
-  run_options options;
-  options.prompt.assign(prompt.begin(), prompt.end());
-  options.tokens = setting.tokens;
-  options.temperature = setting.temperature;
-  options.session_id = session_id;
-  options.channel = steady({.uplink_rate = setting.uplink_rate, .downlink_rate = 1e12});
-  const auto accounting = !setting.paper_code                                ? position_accounting::drop_zero
-                          : std::holds_alternative<top_k>(system.sparsifier) ? position_accounting::top_k
-                                                                             : position_accounting::threshold;
-  sqs_run made;
-  const auto run = [&](auto sparsifier) {
-    using state = typename decltype(sparsifier)::state_type;
-    std::vector<support_note<state>> notes;
-    preset<noted<decltype(sparsifier)>, always_send, noted_window<state>> parts;
-    parts.format = setting.paper_code ? law_format::sparse_paper : law_format::sparse_drop_zero;
-    parts.window = {{.max_draft_length = setting.longest_window,
-                     .resolution = setting.resolution,
-                     .budget = setting.budget,
-                     .accounting = accounting},
-                    &notes};
-    if constexpr (requires { sparsifier.with_total_weight; }) sparsifier.with_total_weight = true;
-    parts.sparsifier = noted<decltype(sparsifier)>{sparsifier, &notes};
-    made.text = run_virtually(options, worker.drafter, worker.target, parts);
-    made.clamped = made.text.edge.budget_clamp;
-    std::size_t next = 0;
-    auto length = static_cast<std::uint32_t>(prompt.size());
-    for (const round_entry& round : made.text.rounds) {
-      const bool rejected = round.accepted < round.drafted && round.emitted > round.accepted;
-      for (std::uint32_t i = 0; i < round.drafted; ++i, ++next) {
-        const auto& note = notes.at(next);
-        made.kept += note.kept;
-        made.dropped += note.dropped;
-        made.paper_bits += paper_bits_of(system, vocab_size, note.kept, setting.resolution);
-        double beta = 0;
-        if constexpr (requires { note.before.beta; }) beta = note.before.beta;
-        if (i < round.accepted + (rejected ? 1u : 0u))
-          made.tested.push_back({length + i, note.kept, note.dropped, beta});
-      }
-      if (next < notes.size() && notes[next].beyond) ++next;
-      made.drafted += round.drafted;
-      made.rejected += rejected ? 1u : 0u;
-      length += round.emitted;
-    }
-  };
-  std::visit(run, system.sparsifier);
-  return made;
-}
+[[nodiscard]] sqs_run write_sqs(const sqs_system& system, const sqs_setting& setting, std::span<const token_id> prompt,
+                                std::uint64_t session_id, lab_worker& worker);
 
 //! Computes the distributions of rows as a session does.
 class law_maker {
