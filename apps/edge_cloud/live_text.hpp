@@ -14,7 +14,7 @@ namespace edge_cloud {
 
 enum class token_kind {
   accepted,   //!< the edge drafted the token, and the cloud accepted it
-  corrected,  //!< the cloud rejected a draft, and drew this token in its place
+  corrected,  //!< the cloud rejected a draft, and drew this token instead
   bonus,      //!< the cloud accepted all drafts, and added this token
   skipped,    //!< the edge committed the token without the cloud
   streamed    //!< the target generated the token without drafts

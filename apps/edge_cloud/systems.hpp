@@ -25,7 +25,7 @@ inline constexpr std::array<const char*, 5> demo_systems{"target", "hlm", "qs", 
   return text;
 }
 
-//! Returns the text of a setting with its range.
+//! Returns the text of a setting with the range.
 [[nodiscard]] inline std::string text_of(const specverify::setting_info& setting) {
   const std::string usual = setting.must_be_given() ? "no default" : "default " + short_number(setting.usual);
   return std::string(setting.name) + " (" + short_number(setting.least) + " to " + short_number(setting.most) + ", " +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws many texts of one model at a time, from its distribution at temperature 1.
+//! Draws many texts of one model at a time, from the distribution at temperature 1.
 #ifndef LLAMA_PAIR_DRAW_TEXTS_HPP
 #define LLAMA_PAIR_DRAW_TEXTS_HPP
 
