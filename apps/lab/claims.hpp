@@ -64,7 +64,7 @@ enum class finding {
 [[nodiscard]] constexpr finding met_if(bool holds) { return holds ? finding::met : finding::not_met; }
 
 //! Compares a measured interval with the values that the paper's print allows, from `low` to `high`. "In sign" needs a
-//! printed value other than zero and an interval on its side of zero.
+//! printed value other than zero and an interval on the same side of zero.
 [[nodiscard]] inline finding compared(const estimate& measured, double low, double high) {
   if (measured.low <= high && low <= measured.high) return finding::met;
   const bool same = (low > 0 && measured.low > 0) || (high < 0 && measured.high < 0);

@@ -66,7 +66,7 @@ struct comparison {
 struct claim_answer {
   std::size_t claim = 0;  //!< place in `claims`
   finding found = finding::not_run;
-  std::string ours;  //!< our value, with its interval
+  std::string ours;  //!< our value, with an interval
   std::string why;   //!< reason for a difference, or for not running
 };
 

@@ -15,7 +15,7 @@ namespace lab {
 struct page_facts {
   std::string commit;      //!< of the sources
   std::string machine;     //!< instruction set for which the models were compiled
-  std::string arithmetic;  //!< hash of the models' states; it is equal where their numbers are
+  std::string arithmetic;  //!< hash of the models' states; equal if the numbers are
   std::uint64_t seed = 0;
 };
 
@@ -55,7 +55,7 @@ using row = std::vector<std::string>;
   return line.substr(0, end);
 }
 
-//! Returns the place of the part `name` in the page: from after its first mark to before its last.
+//! Returns the place of the part `name` in the page: from after the first mark to before the last.
 [[nodiscard]] inline std::pair<std::size_t, std::size_t> part_of(const std::string& page, const std::string& name) {
   const std::string mark = "<!-- printed: " + name + " -->\n";
   const std::size_t begin = page.find(mark);
@@ -64,7 +64,7 @@ using row = std::vector<std::string>;
   return {begin + mark.size(), end};
 }
 
-//! Returns the rows of the tables of a part, without their heads, by key.
+//! Returns the rows of the tables of a part, without heads, by key.
 [[nodiscard]] inline std::map<std::string, std::string> rows_of(const std::string& page, const std::string& name,
                                                                 std::size_t cells) {
   const auto [begin, end] = part_of(page, name);
@@ -202,7 +202,7 @@ inline void copy_pictures(const std::vector<reported_paper>& papers, const std::
   }
 }
 
-//! Returns the numbers of a text, each with its interval if "[low, high]" follows.
+//! Returns the numbers of a text, each with an interval if "[low, high]" follows.
 [[nodiscard]] inline std::vector<estimate> numbers_of(const std::string& text) {
   std::vector<estimate> found;
   const auto digit = [](char c) { return c >= '0' && c <= '9'; };
@@ -274,7 +274,7 @@ inline void write_page(const std::vector<reported_paper>& papers, const page_fac
 
 //! Compares the page's rows about the figures that ran with what this run prints. Returns the rows that differ, new and
 //! old. A row must be equal byte for byte; but where the page's figure was run with other arithmetic, a value may move
-//! inside its printed interval.
+//! inside the printed interval.
 [[nodiscard]] inline std::vector<std::string> page_differences(const std::vector<reported_paper>& papers,
                                                                const page_facts& facts,
                                                                const std::filesystem::path& file) {

@@ -18,7 +18,7 @@ inline constexpr const char* grey = "#767676";
 inline constexpr const char* palette[] = {"#1f7fb5", "#c8702a", "#3d8b3d", "#8a5fb8", "#d04a60", "#1f9090",
                                           "#968000", "#d060a0", "#a0714f", "#5a78d8", "#6a8f1a", "#b04fb0"};
 
-//! A system by a part of its label, and its colour: a place in `palette`, or -1 for grey. The first that fits counts.
+//! A system by a part of the label, and a colour: a place in `palette`, or -1 for grey. The first that fits counts.
 struct system_colour {
   std::string_view part;
   int colour;
@@ -70,7 +70,7 @@ inline constexpr system_colour system_colours[] = {
   return i;
 }
 
-//! Chooses the colours of one figure: those of its systems, and for other labels what is left, in the order of labels.
+//! Chooses the colours of one figure: the colours of systems, then for other labels what is left, in order.
 //! A label has one colour in all panels, and two labels of one panel share a colour only if there are too many.
 class figure_colours {
  public:
@@ -191,7 +191,7 @@ class plot_script {
     axes(p);
     out_ << "plot ";
     const char* between = "";
-    int dash = 1;  // grey lines differ by their dashes
+    int dash = 1;  // grey lines differ by dashes
     for (const curve& c : p.curves) {
       out_ << between;
       between = ", \\\n     ";

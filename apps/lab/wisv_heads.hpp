@@ -110,7 +110,7 @@ struct trained_head {
   return {plan, std::move(head).value(), std::move(epochs), samples.rate(), samples.state.size()};
 }
 
-//! Writes the head with its threshold to a file.
+//! Writes the head and the threshold to a file.
 inline void save_head(const lab_context& context, const trained_head& trained, const std::string& name) {
   std::vector<std::byte> bytes(specverify::head_file_size(trained.head.view()));
   demand(specverify::write_head(trained.head.view(), bytes), "write_head");
