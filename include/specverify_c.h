@@ -3,7 +3,7 @@
 // rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
 //
 // Options   Get a struct from `..._defaults()` and change the fields that you need. The library reads arrays in the
-//           struct only during `..._create`, but tables of weights must outlive the session. An array that is not
+//           struct only during `..._create`, but tables of id weights must outlive the session. An array that is not
 //           aligned for its elements returns misaligned.
 // Versions  A struct begins with its size. If the program is older than the library, missing fields get their
 //           defaults. If the program is newer, fields that the library does not know must be zero; otherwise the call

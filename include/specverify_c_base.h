@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Defines the types that both headers of the C interface share: statuses, rows, methods by name, options and tables of
-// weights. Include specverify_c.h for sessions, or specverify_c_core.h for rounds without a session.
+// id weights. Include specverify_c.h for sessions, or specverify_c_core.h for rounds without a session.
 #ifndef SPECVERIFY_C_BASE_H
 #define SPECVERIFY_C_BASE_H
 

@@ -209,8 +209,8 @@ class edge_drafts {
 
   //! Returns the size in bytes of the message with these drafts.
   [[nodiscard]] result<std::size_t> bytes(const wire_format& format) const noexcept;
-  //! Replaces the plain ids at the end of an encoded message by ids that a table of weights codes. `known` is the text,
-  //! followed by the skipped ids. Returns the bytes of the message.
+  //! Replaces the plain ids at the end of an encoded message by ids that a table of id weights codes. `known` is the
+  //! text, followed by the skipped ids. Returns the bytes of the message.
   [[nodiscard]] result<std::size_t> code_ids(const wire_format& format, const prior_text& known, std::uint32_t skipped,
                                              std::span<std::byte> body) const noexcept;
   //! Encodes the message with plain ids, without padding and check.
