@@ -2,7 +2,7 @@
 //! Encodes and decodes token ids with weights that both sides compute from a shared table and the text before each id.
 //!
 //! A likely id takes fewer bits. Two kinds of ids gain weight: ids that the table lists after the last one or two ids
-//! of the text, and ids that came after the same ids earlier in the text.
+//! of the text, and ids that followed these one or two ids earlier in the text.
 //! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference that both ends adapt.
 //! Symbols:    V = vocabulary size; W = sum of the table's weights; n = ids with added weight, at most 160.
 //! Guarantees: the weights are a pure function of the table and the ids before an id, including earlier drafts of the

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Defines the `law` type, a quantized distribution: ids with integer counts, and the exact sum of all counts.
 //!
-//! The ids ascend, and all other ids share one count. For example, a `law` can be a single token, a lattice point, a
-//! row of fp16 values (multiples of 2^-24), or the top k tokens plus a uniform tail.
+//! The ids ascend. All ids that are not listed share one count. For example, a `law` can be a single token, a lattice
+//! point, a row of fp16 values (multiples of 2^-24), or the top k tokens plus a uniform tail.
 //! Symbols:    b_i = counts, resolution = sum of all counts (l of the lattice), q^(v) = count(v) / resolution.
 //! Guarantees: non-owning, trivially copyable, constexpr, noexcept, compiles as C++17; count() is O(log size); no
 //!             allocation. Law-exact.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds the token with the largest transformed logit or probability. The smaller id wins a tie.
+//! Finds the token with the largest logit (after bias and mask) or probability. The smaller id wins a tie.
 //!
 //! Guarantees: O(V): reads the row once, without a softmax or a workspace; no allocation; noexcept; bit-exact.
 //!             Temperature and truncation have no effect, because the largest logit stays the largest.

@@ -3,8 +3,8 @@
 //!
 //! Symbols:    log p(v) = (z_v - reference) / T - log Z, or log(p_v / Z) for a row of probabilities, as in
 //!             row/digest.hpp.
-//! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |log p|, twice that under -ffast-math; -infinity if p
-//!             = 0. O(V) once per reading, because Z is then cached; afterwards O(1).
+//! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |log p|, or twice this bound under -ffast-math;
+//!             -infinity if p = 0. O(V) once per reading, because Z is then cached; afterwards O(1).
 //! See:        docs/algorithms/log_probability.md, tests/unit/row/log_probability_test.cpp
 #ifndef SPECVERIFY_ROW_LOG_PROBABILITY_HPP
 #define SPECVERIFY_ROW_LOG_PROBABILITY_HPP

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws the token that replaces a rejected draft, from the normalized residual (scale * p - q)+.
+//! Draws the token that replaces a rejected draft, from the residual: the normalized positive part of scale * p - q.
 //!
-//! It accepts proposals of row/sample.hpp in proportion to the residual r_v. After `trial_cap` rejected proposals, the
-//! exact rule draws the least v with r_v > 0 and sum_{u <= v} r_u > U R, summed serially in double.
+//! p is the distribution of the row, and q is the distribution that the rejection subtracts. As in row/sample.hpp,
+//! trials propose an id and accept it in proportion to its residual. After `trial_cap` rejected proposals, the exact
+//! rule draws the least id at which the serial sum of the residuals in double exceeds a uniform share of their total.
 //! Paper:      token-level verification; with scale < 1, block verification.
-//! Symbols:    p(v) = e_v / Z as in row/digest.hpp; q(v) = count(v) / resolution of the subtracted distribution; r_v =
-//!             (scale * e_v - q(v) Z)+; R = sum of r_v; U = a uniform random number.
+//! Symbols:    p(v) = e_v / Z as in row/digest.hpp; q(v) = count(v) / resolution; R = sum of the residuals (scale * e_v
+//!             - q(v) Z)+.
 //! Guarantees: never returns an id with p = 0, nor (unless `fallback`) an id with scale * p <= q. The distribution is
 //!             exact for every trial_cap. No residual vector, no allocation; noexcept; near-tie.
 //! Fallback:   if R / Z is below 1e-12 or not finite (for scale 1: p = q up to rounding), the exact rule draws the

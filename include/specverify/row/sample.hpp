@@ -2,9 +2,9 @@
 //! Draws one token from the exact distribution of a row. This algorithm is the canonical draw of all backends.
 //!
 //! Each trial uses two random numbers. The coarse sums propose an id, which is accepted in proportion to its exact
-//! weight. After `trial_cap` rejected proposals, the exact rule reads the row and draws the least v with e_v > 0 and
-//! sum_{u <= v} e_u > U Z, summed serially in double.
-//! Symbols:    e_v and Z as in row/digest.hpp; U = a uniform random number.
+//! weight. After `trial_cap` rejected proposals, the exact rule reads the row: it draws the least id at which the
+//! serial sum of the weights in double exceeds a uniform share of their total.
+//! Symbols:    e_v = weight of id v, and Z = sum of e_v, as in row/digest.hpp.
 //! Guarantees: the distribution is e_v / Z for every trial_cap, up to the rounding of e_v (1e-15) and of the 53-bit
 //!             uniforms. An id with e_v = 0 is never returned. 1.04 trials on average. No allocation; noexcept; tokens
 //!             can differ between backends only at near ties.

@@ -2,8 +2,8 @@
 //! Scalar reference: finds the lattice point that is nearest to a vector of integer weights.
 //!
 //! Paper:      arXiv 2507.00605 and 2510.09942, Algorithm "LQ" (a quantizer of Reznik's type).
-//! Symbols:    w_i = integer weights, W = their normalizer, l = resolution, K = number of weights, b'_i = floor(l w_i /
-//!             W + 1/2), D = sum b' - l, zeta_i = (b'_i W - l w_i) / W.
+//! Symbols:    w_i = integer weights, W = total weight by which they are divided, l = resolution, K = number of
+//!             weights, b'_i = floor(l w_i / W + 1/2), D = sum b' - l, zeta_i = (b'_i W - l w_i) / W.
 //! Guarantees: constexpr, compiles as C++17, no allocation, O(K + |D| log K). Exact in 64 bits for w <= 2^31, l <= 2^16
 //!             and K <= 2^24, because then 2 l w + W <= 2^48 + 2^55. Bit-exact, because a quotient that is estimated in
 //!             double is off by at most one, and the remainder corrects it.
