@@ -130,7 +130,7 @@ class prior_reader {
 class prior_table {
  public:
   //! Reads a table's file (docs/wire-format.md). O(bytes).
-  //! vocab_size: the model's, in [1, 2^24].
+  //! vocab_size: size of the model's vocabulary, in [1, 2^24].
   //! Errors: empty_vocabulary, vocabulary_too_large; prior_header, prior_vocabulary (`where` = V of the file);
   //!         truncated, trailing_bytes; field_out_of_range (a mixing weight for a source outside its set, a row above
   //!         max_prior_mixing, weights above max_prior_sum, a list without followers or with more than

@@ -242,7 +242,7 @@ template <class Scalar>
 }  // namespace detail
 
 //! Reads every row of a batch. Writes the readings to the front of `out` and returns that part. If a row has an error,
-//! its entry is the status, it takes no space in `scratch`, and the other rows are still read. O(rows * V).
+//! its entry is the status, and the row takes no space in `scratch`; the other rows are still read. O(rows * V).
 //! Errors: size_mismatch (the number of transforms is neither 1 nor the number of rows), output_too_small. On an error
 //!         nothing is read.
 template <execution_policy Policy, class Scalar>

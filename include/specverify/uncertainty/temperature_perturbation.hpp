@@ -133,7 +133,7 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 
 //! Returns whether a reading is good enough for a perturbation; if it is, reading the row again would not save time.
 //! Such a reading is of logits, at a temperature of 0.45 to 1 times the maximum temperature, with sums, and with at
-//! least 32 top entries or all. The options must have passed `check`.
+//! least 32 top entries (or all entries). The options must have passed `check`.
 [[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
   const double share = row.temperature() / options.maximum_temperature;
   return row.kind() == row_kind::logits && row.has_coarse_sums() && share >= 0.45 && share <= 1.0 &&

@@ -110,8 +110,8 @@ inline constexpr double weight_ceiling = 33.0 * 67108864.0;
 inline constexpr double round_to_integer = 6755399441055744.0;
 
 //! Returns below * scale, rounded to an integer and at most weight_ceiling. `below`: maximum - z. Every backend must
-//! use these signs, because otherwise equal logits of a row would get different weights if a thread's rounding mode is
-//! upward.
+//! subtract in this direction, because otherwise equal logits of a row would get different weights if a thread's
+//! rounding mode is upward.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t weight_exponent(double below, double scale) noexcept {
   const double scaled = below * scale;
   const double kept = scaled < weight_ceiling ? scaled : weight_ceiling;

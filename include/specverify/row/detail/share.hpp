@@ -12,9 +12,9 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the least integer that reaches a share of a total, at least 1. Every weight is rounded to an integer, so a
-//! sum may be too small by 1/2 for each of its `roundings` roundings. 2 share * total is rounded once to double; the
-//! rest uses integers, so every backend has the same bound. `share`: 0 to 2; `total`: up to 2^56.
+//! Returns the least integer that reaches a share of a total, at least 1. The rounding of weights to integers may make
+//! a sum too small by at most `roundings` / 2. 2 share * total is rounded once to double; the rest uses integers, so
+//! every backend has the same bound. `share`: 0 to 2; `total`: up to 2^56.
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t least_of_share(double share, std::uint64_t total,
                                                                            std::uint64_t roundings) noexcept {
   const double bound = share * static_cast<double>(2 * total);
