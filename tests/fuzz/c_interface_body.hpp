@@ -474,7 +474,10 @@ class c_host {
         (void)specverify_edge_wants_rows(edge_);
     (void)specverify_cloud_keep_from(cloud_), (void)specverify_cloud_draft_position(cloud_);
     (void)specverify_cloud_text(cloud_, &count, nullptr), (void)specverify_cloud_reported_channel(cloud_);
-    (void)specverify_cloud_session_id(cloud_);
+    (void)specverify_cloud_session_id(cloud_), (void)specverify_edge_agreed_id_code(edge_);
+    (void)specverify_cloud_agreed_id_code(cloud_);
+    demand_c((specverify_cloud_noise_kind(cloud_) == 0) == (specverify_cloud_noise_key(cloud_) == 0),
+             "a kind of noise without a key, or a key without a kind");
   }
   void restart_edge() {
     specverify_edge_destroy(edge_);
