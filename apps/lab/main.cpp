@@ -115,7 +115,7 @@ static int run(int argc, char** argv) try {
   }
   if (settings.trace_files) context.save_traces(stdout);
   if (only.empty()) {
-    for (const std::string& id : lab::unanswered(done)) std::printf("no figure answers the claim %s\n", id.c_str());
+    for (const std::string& id : lab::unanswered(done)) broken.push_back("no figure answers the claim " + id);
   }
   char arithmetic[24];
   std::snprintf(arithmetic, sizeof arithmetic, "%016" PRIx64,

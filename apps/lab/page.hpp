@@ -119,7 +119,7 @@ using row = std::vector<std::string>;
   std::map<std::string, std::size_t> counts;
   for (std::size_t i = 0; i < lines.size(); ++i) {
     if (lines[i].empty()) {
-      lines[i] = page_line(claim_row(claims[i], finding::not_run, "-", "no figure answers it", ""));
+      lines[i] = page_line(claim_row(claims[i], finding::not_run, "-", "no run has written an answer here", ""));
       if (const auto kept = old.find(key_of(lines[i], 1)); kept != old.end()) lines[i] = kept->second;
     }
     for (const auto v : {finding::met, finding::in_sign, finding::not_met, finding::shown_false, finding::not_run})

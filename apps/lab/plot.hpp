@@ -153,7 +153,7 @@ inline void write_plot_data(const figure& f, const std::filesystem::path& file) 
 }
 
 //! Pixels of the parts of a panel. The legend is right of the axes.
-inline constexpr double panel_height = 360, axis_width = 70, axis_height = 290, title_height = 30, graph_width = 400;
+inline constexpr double panel_height = 385, axis_width = 90, axis_height = 310, title_height = 44, graph_width = 400;
 
 [[nodiscard]] inline double legend_width(const panel& p) {
   std::size_t longest = 0;

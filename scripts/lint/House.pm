@@ -4,7 +4,7 @@ package House;
 use strict;
 use warnings;
 use Exporter 'import';
-our @EXPORT = qw(files slurp pages blocks block_files code_of declarations complain done);
+our @EXPORT = qw(files slurp typed pages blocks block_files code_of declarations complain done);
 
 my $complaints = 0;
 
@@ -14,6 +14,14 @@ sub files {
   @folders = grep { -e } @folders or return ();
   my @found = split /\n/, `find @folders -type f -not -path '*/__pycache__/*' -not -path '*/.venv/*'`;
   return sort grep { /$pattern/ } @found;
+}
+
+# The text of a page without the parts that a program printed (`<!-- printed: NAME -->` to `<!-- end -->`). Lines keep their
+# numbers.
+sub typed {
+  my ($text) = @_;
+  $text =~ s/(<!-- printed: \w+ -->\n)(.*?)(?=<!-- end -->)/$1 . "\n" x ($2 =~ tr{\n}{})/gse;
+  return $text;
 }
 
 # A file, or a block of a page (PAGE#NAME), whose lines have the numbers that they have in the page.

@@ -48,6 +48,7 @@ sub check_help {
 }
 sub prose_of_page {
   my ($file, $text) = @_;
+  $text = typed($text);
   $text =~ s/^```.*?^```[^\n]*//msg;
   $text =~ s/<!--.*?-->//sg;
   $text =~ s/!?\[([^\]]*)\]\([^)]*\)/$1/g;

@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# Pages: no sentence of more than 35 words, no line of prose wider than 120 columns (table rows and addresses aside).
+# Pages: no sentence of more than 35 words, no line of prose wider than 120 columns (table rows and addresses aside). The
+# parts that a program printed are left out.
 # Code: no line wider than 120 columns. Words are what holds a letter; inline code is one word.
 use strict; use warnings; use utf8; use lib 'scripts/lint'; use House;
 binmode STDOUT, ':utf8';
@@ -20,7 +21,7 @@ my @pages = (files(qr/\.md$/, qw(docs apps models examples adapters)), grep { -e
 for my $page (@pages) {
   my ($fence, $number, $begin, $paragraph) = (0, 0, 0, '');
   my $flush = sub { check_sentences("$page:$begin", $paragraph) if $paragraph =~ /\S/; $paragraph = '' };
-  for my $line (split /\n/, text_of($page)) {
+  for my $line (split /\n/, typed(text_of($page))) {
     ++$number;
     if ($line =~ /^\s*```(\w*)/) { $flush->(); $fence = $fence ? 0 : $1 eq 'text' ? 'output' : $1 || 'none'; next }
     my $table = $line =~ /^\s*\|/;

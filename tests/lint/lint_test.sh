@@ -275,6 +275,8 @@ paragraph "$plain" >docs/a.md; lint english || { echo "english complains about p
 sed -i 's,^//! A header.,//! How a header is made.,' include/specverify/row/digest.hpp; red english 'the first line begins with "How"'
 mkdir -p apps; echo 'app.add_option("--port", port, "of the cloud, " "or its link")->required();' >apps/a.cpp; red english 'the help "of the cloud, or its link" begins with "of"'; rm apps/a.cpp
 { echo '| a | b |'; echo '|---|---|'; printf '| [`x`](y.md) | '; printf 'x%.0s' {1..101}; echo ' |'; } >docs/a.md; red english 'a cell of 101 characters'
+printed() { echo "<!-- printed: rows -->"; printf '| '; printf 'x%.0s' {1..101}; printf ' %.0sword' {1..36}; echo ' |'; echo "${1:-}"; } >docs/a.md
+for name in english prose; do printed '<!-- end -->'; green "$name"; printed; red "$name" 'of '; done
 { echo '| a | b |'; echo '|---|---|'; printf '| [`x`](y.md) | '; printf 'x%.0s' {1..100}; echo ' |'; } >docs/a.md; lint english || { echo "english measures 100 characters"; code=1; }; reset
 # Goals of the benchmarks that are listed as missed, and the page that says so.
 goals() { printf '{\n  "AVX2": [\n    {"path": "argmax", "rows": "hot", "V": 9, "ratio": 1.3%s}\n  ]\n}\n' "$1" >benchmarks/goals.json; }
