@@ -156,11 +156,13 @@ inline void take_claims(unsigned choice, std::span<const std::byte> message) {
 }
 
 //! Formats of drafts whose ids a table codes, each by a table of its own after a text of its own.
-inline constexpr std::array<wire_format, 4> coded_formats{{
+inline constexpr std::array<wire_format, 6> coded_formats{{
     {law_format::token_only, 300, 0, 0, 8, 1, {}, 8, id_code::prior},
     {law_format::token_only, 5, 0, 0, 3, 16, {}, 8, id_code::prior},
     {law_format::token_only, 60, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 2}, 8, id_code::prior},
     {law_format::token_only, 1, 0, 0, 4, 1, {0, hidden_format::none, false, false, 2}, 8, id_code::prior},
+    {law_format::token_only, 300, 0, 0, 8, 1, {}, 8, id_code::noise},
+    {law_format::token_only, 60, 0, 0, 8, 1, {4, hidden_format::float16, true, true, 2}, 8, id_code::noise},
 }};
 struct coded_world {
   explicit coded_world(const wire_format& format)
@@ -172,7 +174,7 @@ struct coded_world {
     memory = specverify_test::random_text(random, format.vocab_size, length);
     memory.resize(length + format.attachments.max_skipped + format.max_draft_length);
   }
-  [[nodiscard]] prior_text known() { return {&table, memory, length}; }
+  [[nodiscard]] prior_text known() { return {&table, memory, length, {noise_kind::philox, 5}}; }
 
   static constexpr std::size_t length = 40;
   prior_table table;

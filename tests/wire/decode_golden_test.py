@@ -316,6 +316,40 @@ def drawn(law, share):
 EIGHTHS = (65536, 71468, 77936, 84990, 92682, 101070, 110218, 120194)
 
 
+NOISE_KEY = 0x2122232425262728
+
+
+def philox_word(position, token):
+    """Word of kind 1: Philox4x32-10 at {position, 0, id / 4, 6}."""
+    words, key = [position, 0, token // 4, 6], [NOISE_KEY & 0xFFFFFFFF, NOISE_KEY >> 32]
+    for _ in range(10):
+        low, high = words[0] * 0xD2511F53, words[2] * 0xCD9E8D57
+        words = [high >> 32 ^ words[1] ^ key[0], high & 0xFFFFFFFF, low >> 32 ^ words[3] ^ key[1], low & 0xFFFFFFFF]
+        key = [(key[0] + 0x9E3779B9) & 0xFFFFFFFF, (key[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return words[token % 4]
+
+
+def sglang_word(position, token):
+    """Word of kind 4: 2^32 - 1 - MurmurHash3 of key low, key high, position - 1, id."""
+    state = 0
+    for word in (NOISE_KEY & 0xFFFFFFFF, NOISE_KEY >> 32, position - 1, token):
+        word = word * 0xCC9E2D51 & 0xFFFFFFFF
+        state ^= (word << 15 | word >> 17) * 0x1B873593 & 0xFFFFFFFF
+        state = ((state << 13 | state >> 19) * 5 + 0xE6546B64) & 0xFFFFFFFF
+    state ^= 16
+    state = (state ^ state >> 16) * 0x85EBCA6B & 0xFFFFFFFF
+    state = (state ^ state >> 13) * 0xC2B2AE35 & 0xFFFFFFFF
+    return 0xFFFFFFFF - (state ^ state >> 16)
+
+
+def factor_of(word):
+    """The factor of a weight, by the word of the noise."""
+    word = max(word, 1)
+    zeros = 32 - word.bit_length()
+    b = 32 + 13 * (4 * zeros + 3 - ((word << zeros + 2) >> 31 & 3)) // 8
+    return ((EIGHTHS[b % 8] << b // 8) + (1 << 15)) >> 16
+
+
 class Table:
     """A file of a table of weights, and the weights that it gives ids."""
 
@@ -395,12 +429,15 @@ class Table:
             state = (state ^ byte) * ((1 << 88) + 0x13B) % (1 << 128)
         return state
 
-    def take_ids(self, coder, text, count):
-        """The next ids after a text."""
+    def take_ids(self, coder, text, count, word=None):
+        """The next ids after a text. word(position, id): the word of the noise."""
         text = list(text)
         for _ in range(count):
             weights = self.after(text)
             whole = sum(weights)
+            if word:
+                noisy = [w * factor_of(word(len(text), token)) for token, w in enumerate(weights)]
+                weights, whole = (noisy, sum(noisy)) if sum(noisy) <= 1 << 48 else (weights, whole)
             unit = coder.range // whole
             point = (coder.code() - coder.low) // unit
             assert point < whole
@@ -417,11 +454,11 @@ class Table:
         assert coder.finish() == code, "not the shortest code"
         return ids
 
-    def read_drafts(self, message, max_length, max_skipped, text):
+    def read_drafts(self, message, max_length, max_skipped, text, word=None):
         """Skipped ids and drafts of a message whose check is cut off."""
         skipped, _, _, at = beside(message, self.vocab, max_length, (0, 0, False, False, max_skipped))
         coder = Coder(message[at:])
-        ids = self.take_ids(coder, text + skipped, coder.uniform(max_length + 1))
+        ids = self.take_ids(coder, text + skipped, coder.uniform(max_length + 1), word)
         assert coder.finish() == message[at:], "not the shortest code"
         return skipped, ids
 
@@ -499,6 +536,8 @@ def main(path):
     coded = struct.unpack(hello, seen["hello_prior"][1][:fixed])
     assert coded[7:12] == (4, 4096, 0, 0, 8), "only ids are coded by a prior"
     assert seen["hello_prior"][1][fixed:] == struct.pack("<BHQQB", 129, 17, 0x4142434445464748, 0x3132333435363738, 1)
+    both = struct.pack("<BHBBQ", 128, 10, 1, 4, NOISE_KEY) + struct.pack("<BHQQB", 129, 17, 0x4142434445464748, 0x3132333435363738, 2)
+    assert seen["hello_prior_noise"][1][fixed:] == both
     fields = struct.unpack(hello, seen["hello_semantic"][1][:fixed])
     assert fields[4:12] == (0, 2, 0, 4, 32000, 0, 0, 8) and fields[15] == 0.0 and fields[20:] == (0, 0.375, 2048, 2, 1, 1, 300, 24)
     assert seen["hello_semantic"][1][fixed:] == struct.pack("<BH", 7, 2) + b"\xab\xcd"
@@ -561,6 +600,8 @@ def main(path):
     bits.close()
     assert table.read_drafts(seen["claims_coded"][1], 8, 0, [3, 5, 1, 5]) == ([], [1, 5, 7, 3])
     assert table.read_drafts(seen["claims_coded_beside"][1], 8, 5, [3, 5, 1, 5]) == ([1, 5], [7, 3, 5])
+    assert table.read_drafts(seen["claims_coded_noise"][1], 8, 5, [3, 5, 1, 5], philox_word) == ([1, 5], [7, 3, 5])
+    assert table.read_drafts(seen["claims_coded_hashes"][1], 8, 0, [3, 5, 1, 5], sglang_word) == ([], [1, 5, 7, 3])
     bits = Bits.of(seen["claims_counted"][1])
     assert [bits.take(w) for w in (4, 15, 7, 15, 7)] == [2, 5, 0, 31999, 99]
     bits.close()

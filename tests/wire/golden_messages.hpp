@@ -113,9 +113,20 @@ inline std::vector<golden> golden_messages() {
   });
   add("hello_prior", [&](std::span<std::byte> out) {
     hello_fields fields;
-    fields.add(prior_fingerprint{0x3132333435363738u, 0x4142434445464748u});
+    fields.add(prior_fingerprint{0x3132333435363738u, 0x4142434445464748u}, id_code::prior);
     hello_message value = golden_hello();
     value.format = {.format = law_format::token_only, .vocab_size = 4096, .max_draft_length = 8, .ids = id_code::prior};
+    value.fields = fields.bytes();
+    return encode_hello(value, out);
+  });
+  add("hello_prior_noise", [&](std::span<std::byte> out) {
+    hello_fields fields;
+    fields.add(coupling_noise{noise_kind::sglang, 0x2122232425262728u});
+    fields.add(prior_fingerprint{0x3132333435363738u, 0x4142434445464748u}, id_code::noise);
+    hello_message value = golden_hello();
+    value.rule = wire_rule::greedy;
+    value.noise = noise_kind::sglang;
+    value.format = {.format = law_format::token_only, .vocab_size = 4096, .max_draft_length = 8, .ids = id_code::noise};
     value.fields = fields.bytes();
     return encode_hello(value, out);
   });
@@ -289,18 +300,18 @@ inline std::vector<golden> golden_messages() {
     if (const status why = encode_ids(coder, table, text, 4); !why.ok()) return why;
     return out.first(coder.finish());
   });
-  // Drafts that the table codes, after the text 3, 5, 1, 5; also with skipped ids before them.
+  // Drafts that the table codes, after the text 3, 5, 1, 5; also with skipped ids before them, and with shared noise.
   const auto coded = [&](const char* name, std::uint32_t most_skipped, std::span<const token_id> ahead,
-                         std::span<const claimed_draft> drafts) {
+                         std::span<const claimed_draft> drafts, const coupling_noise& noise = {noise_kind::none, 0}) {
     add(name, [&](std::span<std::byte> out) {
       wire_format format{.format = law_format::token_only, .vocab_size = 12, .max_draft_length = 8};
       format.attachments.max_skipped = most_skipped;
-      format.ids = id_code::prior;
+      format.ids = noise.kind == noise_kind::none ? id_code::prior : id_code::noise;
       std::vector<token_id> memory{3, 5, 1, 5};
       memory.resize(20);
       draft_attachments attached;
       attached.skipped = ahead;
-      return encode_claims(golden_place, format, drafts, attached, {&table, memory, 4}, out);
+      return encode_claims(golden_place, format, drafts, attached, {&table, memory, 4, noise}, out);
     });
   };
   const token_id ahead[] = {1, 5};
@@ -308,6 +319,8 @@ inline std::vector<golden> golden_messages() {
                       three[] = {{7, 0, 0}, {3, 0, 0}, {5, 0, 0}};
   coded("claims_coded", 0, {}, four);
   coded("claims_coded_beside", 5, ahead, three);
+  coded("claims_coded_noise", 5, ahead, three, {noise_kind::philox, 0x2122232425262728u});
+  coded("claims_coded_hashes", 0, {}, four, {noise_kind::sglang, 0x2122232425262728u});
   // Datagrams of delivery.
   const auto control = [&](const char* name, const control_datagram& given) {
     add(name, [&](std::span<std::byte> out) { return out.first(write_control(given, out.first<13>()).size()); });

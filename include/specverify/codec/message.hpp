@@ -121,13 +121,13 @@ template <lawful_draft Draft>
                                                             std::span<const std::byte> message,
                                                             received_draft_block& block, workspace& scratch) noexcept;
 //! Encodes and decodes drafts in formats without distributions (token_only, token_and_count). Decoded claims are
-//! written to the front of `claims`. Only id_code::prior uses `known`: both sides must pass the same text and table,
-//! and each id takes the time that codec/token_prior.hpp states. On an error `known.memory` after the text is
-//! unspecified.
-//! Errors: also invalid_argument (`where` = at_ids: no table), vocabulary_mismatch (`where` = at_vocab_size: the table
-//!         has another vocabulary), output_too_small (also if `known.memory` is too small), size_mismatch,
-//!         draft_too_long, law_kind_mismatch (also a format with distributions), and for a claim token_out_of_range,
-//!         invalid_resolution and field_out_of_range (`where` = index of the claim).
+//! written to the front of `claims`. Only coded ids use `known`: both sides must pass the same text, table and noise,
+//! and each id takes the time that codec/token_prior.hpp states. On an error `known.memory` after the text
+//! is unspecified.
+//! Errors: also invalid_argument (`where` = at_ids: no table, or no noise for id_code::noise), vocabulary_mismatch
+//!         (`where` = at_vocab_size: the table has another vocabulary), output_too_small (also if `known.memory` is too
+//!         small), size_mismatch, draft_too_long, law_kind_mismatch (also a format with distributions), and for a claim
+//!         token_out_of_range, invalid_resolution and field_out_of_range (`where` = index of the claim).
 [[nodiscard]] inline result<std::span<std::byte>> encode_claims(const wire_place& place, const wire_format& format,
                                                                 std::span<const claimed_draft> claims,
                                                                 const draft_attachments& attachments,

@@ -36,8 +36,9 @@ enum class hello_field : std::uint8_t {
   stop_tokens = 2,   //!< u64: prefix hash of the sender's stop tokens, ascending, without repeats; absent if none
   check = 3,         //!< u8: check_bits that the sender asks for; the larger number of both sides is used; absent: 8
   noise = 128,       //!< u8 1, u8 noise_kind, u64 key: shared noise; the key is the cloud's, so an edge sends 0
-  //! 16 bytes, u8 id_code: fingerprint of the table with which the edge can code ids. A cloud with the same table
-  //! repeats the field, but a cloud without this table sends no such field, and then ids are plain
+  //! 16 bytes, u8 id_code: fingerprint of the table with which the edge can code ids, and the code. A cloud with the
+  //! same table repeats the field with the code that the drafts must use: the edge's, or `prior` if the edge's is
+  //! `noise`. A cloud without this table sends no such field, and then ids are plain
   prior = 129
 };
 //! Header of hello and refuse. The other messages begin with the kind in 4 bits.
@@ -64,10 +65,11 @@ enum class message_kind : std::uint8_t {
 //! Code of the drafted ids in drafts without distributions. The two sides agree on it again for each connection.
 enum class id_code : std::uint8_t {
   plain = 0,  //!< ceil(log2 V) bits per id
-  prior = 1   //!< a range code with weights that both sides compute from a table and the text before the id
+  prior = 1,  //!< a range code with weights that both sides compute from a table and the text before the id
+  noise = 2   //!< like prior, but the weights also depend on the shared noise at the id's position
 };
 
-//! Fingerprint of all weights of a table for `id_code::prior`.
+//! Fingerprint of all weights of a table for `id_code::prior` and `id_code::noise`.
 struct prior_fingerprint {
   std::uint64_t high = 0;
   std::uint64_t low = 0;
@@ -108,8 +110,8 @@ struct wire_format {
   //! bits of the check at the end of each steady message: 0, 8 or 16. This number is a field of hello and not a session
   //! term, because each connection may need a different value
   std::uint8_t check_bits = 8;
-  //! prior requires token_only. This code is a field of hello and not a session term, because each connection may have
-  //! a peer without the table
+  //! prior and noise require token_only, and noise also requires shared noise. This code is a field of hello and not a
+  //! session term, because each connection may have a peer without the table
   id_code ids = id_code::plain;
   friend SPECVERIFY_INLINE constexpr bool operator==(const wire_format&, const wire_format&) noexcept = default;
 };
@@ -232,12 +234,15 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 class prior_table;
 
-//! The table of `id_code::prior` and the text that both sides have. Neither is part of the message.
+//! The table of `id_code::prior` and `id_code::noise`, the text that both sides have, and their shared noise. None of
+//! them is part of the message.
 struct prior_text {
   const prior_table* table = nullptr;
-  //! the text, then space for the skipped ids and the drafts of a message, which encoding and decoding write there
+  //! the whole text, then space for the skipped ids and the drafts of a message, which encoding and decoding write
+  //! there. An index is a position of the noise
   std::span<token_id> memory{};
-  std::size_t length = 0;  //!< tokens of the text
+  std::size_t length = 0;                     //!< tokens of the text
+  coupling_noise noise{noise_kind::none, 0};  //!< for id_code::noise
 };
 
 //! Any type that binds a token to a distribution: draft, received_draft.
@@ -272,7 +277,7 @@ concept lawful_draft = requires(const Draft& drafted) {
     return detail::codec_error(errc::invalid_argument, format.at_pad_to);
   if (format.check_bits != 0 && format.check_bits != 8 && format.check_bits != 16)
     return detail::codec_error(errc::invalid_argument, format.at_check_bits);
-  if (format.ids != id_code::plain && (format.ids != id_code::prior || format.format != law_format::token_only))
+  if (format.ids != id_code::plain && (format.ids > id_code::noise || format.format != law_format::token_only))
     return detail::codec_error(errc::invalid_argument, format.at_ids);
   if (const status why = check(format.attachments); !why.ok())
     return detail::codec_error(why.code, std::uint64_t{format.at_attachments} + why.where);

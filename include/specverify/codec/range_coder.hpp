@@ -5,11 +5,12 @@
 //! than the information in the symbols.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
 //! Symbols:    information of a step = log2(total / width) bits.
-//! Guarantees: O(1) per step (carries amortized). A step loses less than 2^-16 bits (for totals up to 2^40), and the
-//!             code is shorter than information / 8 + 1.001 bytes. No allocation, noexcept; bit-exact. The decoder
-//!             reads nothing outside its span; bytes after the end count as zeros. A decoder of n bytes fails after at
-//!             most n + 24 bytes of information, unless every further symbol has index 0, so a short string cannot
-//!             claim many steps. `finish` accepts exactly the strings that an encoder writes and reports as decodable.
+//! Guarantees: O(1) per step (carries amortized). A step loses less than 2^-16 bits for totals up to 2^40, and less
+//!             than 2^-8 bits up to 2^48. For totals up to 2^40 the code is shorter than information / 8 + 1.001 bytes.
+//!             No allocation, noexcept; bit-exact. The decoder reads nothing outside its span; bytes after the end
+//!             count as zeros. A decoder of n bytes fails after at most n + 24 bytes of information, unless every
+//!             further symbol has index 0, so a short string cannot claim many steps. `finish` accepts exactly the
+//!             strings that an encoder writes and reports as decodable.
 //! See:        docs/algorithms/range_coder.md, docs/wire-format.md, tests/unit/codec/range_coder_test.cpp
 #ifndef SPECVERIFY_CODEC_RANGE_CODER_HPP
 #define SPECVERIFY_CODEC_RANGE_CODER_HPP
@@ -44,12 +45,12 @@ class range_encoder {
   explicit range_encoder(std::span<std::byte> out) noexcept
       : out_(out), words_end_(out.size() < 8 ? 0 : out.size() - 7) {}
 
-  //! Encodes one of `total` equally likely symbols. total in [1, 2^40], symbol < total.
+  //! Encodes one of `total` equally likely symbols. total in [1, 2^48], symbol < total.
   void uniform(std::uint64_t symbol, std::uint64_t total) noexcept { interval(symbol, 1, total); }
 
-  //! Encodes the part [first, first + width) of [0, total). total in [1, 2^40], width > 0, first + width <= total.
+  //! Encodes the part [first, first + width) of [0, total). total in [1, 2^48], width > 0, first + width <= total.
   void interval(std::uint64_t first, std::uint64_t width, std::uint64_t total) noexcept {
-    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 40), "total outside its range");
+    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 48), "total outside its range");
     SPECVERIFY_ASSERT(width > 0 && width <= total && first <= total - width, "interval outside its range");
     const std::uint64_t unit = range_ / total;
     narrow(unit * first, unit * width);
@@ -218,10 +219,10 @@ class range_decoder {
     return total - ones;
   }
 
-  //! Returns the position of the code in [0, total), total in [1, 2^40]. The caller must then call `take` with the
+  //! Returns the position of the code in [0, total), total in [1, 2^48]. The caller must then call `take` with the
   //! interval that contains the position, and the same total.
   [[nodiscard]] std::uint64_t peek(std::uint64_t total) noexcept {
-    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 40), "total outside its range");
+    SPECVERIFY_ASSERT(total > 0 && total <= (std::uint64_t{1} << 48), "total outside its range");
     const std::uint64_t at = value_ / (range_ / total);
     if (at < total) return at;
     fail();

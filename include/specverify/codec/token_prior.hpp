@@ -4,19 +4,23 @@
 //! A likely id takes fewer bits. Two kinds of ids gain weight: ids that the table lists after the last one or two ids
 //! of the text, and ids that followed these one or two ids earlier in the text.
 //! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference that both ends adapt.
+//! Noise:      with shared noise, the weight of each id is multiplied by a factor of about 16 (2^32 / h)^(13/16),
+//!             because a drafted id usually has a small time E and therefore a small word h of the noise.
 //! Symbols:    V = vocabulary size; W = sum of the table's weights; n = ids with added weight, at most 160.
-//! Guarantees: the weights are a pure function of the table and the ids before an id, including earlier drafts of the
-//!             message. Therefore journals store no state, and a rejected draft needs no rollback. Every id has a
-//!             weight of at least 1, and at least 1/16 of the probability that the table's weights give it. The weights
-//!             sum to at most 16 W <= 2^32. O(log V + n) per id, plus a search of the last max_prior_window ids; no
-//!             allocation, noexcept, bit-exact.
+//! Guarantees: the weights are a pure function of the table, the noise and the ids before an id, including earlier
+//!             drafts of the message. Therefore journals store no state, and a rejected draft needs no rollback. Every
+//!             id has a weight of at least 1. Without noise, every id has at least 1/16 of the probability that the
+//!             table's weights give it, the weights sum to at most 16 W <= 2^32, and an id takes O(log V + n), plus a
+//!             search of the last max_prior_window ids; with noise, O(V). No allocation, noexcept, bit-exact.
 //! Deviates:   the paper adapts its reference to samples. Here the table is fixed, and only the text adds weight.
 //! See:        docs/algorithms/token_prior.md, docs/wire-format.md, tests/unit/codec/token_prior_test.cpp
 #ifndef SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
 #define SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
 
+#include <specverify/codec/detail/noise_prior.hpp>
 #include <specverify/codec/prior_table.hpp>
 #include <specverify/codec/range_coder.hpp>
+#include <specverify/core/noise.hpp>
 
 #include <algorithm>
 #include <array>
@@ -37,6 +41,12 @@ class token_prior {
     std::uint64_t first;
     std::uint64_t width;
   };
+  //! An id with added weight.
+  struct entry {
+    token_id id;
+    std::uint32_t weight;
+  };
+  static constexpr std::size_t max_entries = 2 * max_prior_followers + max_prior_places;
 
   //! text: all ids before the one to code, or at least the last max_prior_window + 2 of them, because earlier ids have
   //! no effect. Ids outside the vocabulary are not predicted.
@@ -69,6 +79,8 @@ class token_prior {
   }
 
   [[nodiscard]] std::uint64_t total() const noexcept { return table_.sum_below(table_.vocab_size()) + added_; }
+  //! Returns the ids with added weight, ascending.
+  [[nodiscard]] std::span<const entry> entries() const noexcept { return std::span(entries_).first(size_); }
 
   //! Returns the part of an id in [0, V).
   [[nodiscard]] interval part_of(token_id id) const noexcept {
@@ -98,11 +110,6 @@ class token_prior {
   }
 
  private:
-  struct entry {
-    token_id id;
-    std::uint32_t weight;
-  };
-
   //! The ids that followed earlier occurrences of the last id, the latest first.
   struct places {
     explicit places(std::span<const token_id> text) noexcept {
@@ -158,24 +165,42 @@ class token_prior {
   }
 
   const prior_table& table_;
-  std::array<entry, 2 * max_prior_followers + max_prior_places> entries_;
+  std::array<entry, max_entries> entries_;
   std::size_t size_ = 0;
   std::uint64_t added_ = 0;
 };
 
-//! Encodes text[first..], each id with the weights of `token_prior` for the ids before it.
+//! Shared noise with which ids are coded.
+struct id_noise {
+  coupling_noise noise{noise_kind::none, 0};  //!< kind none: the weights do not depend on noise
+  std::uint32_t position = 0;                 //!< position of the first coded id
+
+  //! Returns the position of the id that follows `ids` coded ids.
+  [[nodiscard]] std::uint32_t at(std::size_t ids) const noexcept { return position + static_cast<std::uint32_t>(ids); }
+};
+
+namespace detail {
+[[nodiscard]] inline status check_ids(std::size_t size, std::size_t first, const id_noise& noise) noexcept {
+  if (first > size) return codec_error(errc::size_mismatch, first);
+  const noise_kind kind = noise.noise.kind;
+  return kind == noise_kind::none || is_noise(kind) ? status{} : codec_error(errc::invalid_argument);
+}
+}  // namespace detail
+
+//! Encodes text[first..], each id with the weights of `token_prior` for the ids before it. With noise, the weight of
+//! each id is multiplied by the factor of its word of the noise, except if the sum of these weights is above 2^48.
 //! text: the ids before the ids to encode (see token_prior), then the ids to encode.
-//! Errors: size_mismatch (`first` is above the size), token_out_of_range (`where` = index in `text`). On an error
-//!         nothing is encoded.
+//! Errors: size_mismatch (`first` is above the size), invalid_argument (unknown kind of noise), token_out_of_range
+//!         (`where` = index in `text`). On an error nothing is encoded.
 [[nodiscard]] inline status encode_ids(range_encoder& coder, const prior_table& table, std::span<const token_id> text,
-                                       std::size_t first) noexcept {
-  if (first > text.size()) return detail::codec_error(errc::size_mismatch, first);
+                                       std::size_t first, const id_noise& noise = {}) noexcept {
+  if (const status why = detail::check_ids(text.size(), first, noise); !why.ok()) return why;
   for (std::size_t i = first; i < text.size(); ++i) {
     if (text[i] < 0 || static_cast<std::uint32_t>(text[i]) >= table.vocab_size())
       return detail::codec_error(errc::token_out_of_range, i);
   }
   for (std::size_t i = first; i < text.size(); ++i) {
-    const token_prior prior(table, text.first(i));
+    const detail::noise_prior<token_prior> prior(table, text.first(i), noise.noise, noise.at(i - first));
     const token_prior::interval part = prior.part_of(text[i]);
     coder.interval(part.first, part.width, prior.total());
   }
@@ -184,14 +209,15 @@ class token_prior {
 
 //! Decodes ids and writes them to text[first..]; text[..first) must contain the ids before them. All written ids are
 //! below V for any bytes. If the decoder fails, the remaining ids are 0; the caller must check coder.finish().
-//! Errors: size_mismatch (`first` is above the size); then nothing is written.
+//! Errors: size_mismatch (`first` is above the size), invalid_argument (unknown kind of noise); then nothing is
+//!         written.
 [[nodiscard]] inline status decode_ids(range_decoder& coder, const prior_table& table, std::span<token_id> text,
-                                       std::size_t first) noexcept {
-  if (first > text.size()) return detail::codec_error(errc::size_mismatch, first);
+                                       std::size_t first, const id_noise& noise = {}) noexcept {
+  if (const status why = detail::check_ids(text.size(), first, noise); !why.ok()) return why;
   for (std::size_t i = first; i < text.size(); ++i) {
     text[i] = 0;
     if (coder.failed()) continue;
-    const token_prior prior(table, text.first(i));
+    const detail::noise_prior<token_prior> prior(table, text.first(i), noise.noise, noise.at(i - first));
     const std::uint64_t point = coder.peek(prior.total());
     text[i] = prior.at(point);
     const token_prior::interval part = prior.part_of(text[i]);

@@ -148,6 +148,7 @@ class cloud_session : public detail::endpoint {
     std::uint8_t check_bits = 0;
     bool lists_stops = false;
     std::optional<prior_fingerprint> prior{};
+    id_code ids = id_code::plain;
   };
   [[nodiscard]] bool round_is_open() const noexcept {
     return state_ == cloud_state::evaluating || state_ == cloud_state::scoring || state_ == cloud_state::requesting;
@@ -170,7 +171,7 @@ class cloud_session : public detail::endpoint {
   [[nodiscard]] status check_text(const hello_message& hello) const noexcept;
   [[nodiscard]] status check_claim(std::uint32_t claimed, std::uint32_t own) const noexcept;
   void begin_session(const hello_message& hello) noexcept;
-  void choose_prior(const std::optional<prior_fingerprint>& named) noexcept;
+  void choose_prior(const edge_place& edge) noexcept;
   [[nodiscard]] status answer(const edge_place& edge) noexcept;
   [[nodiscard]] status answer_owed() noexcept;
   void in_step() noexcept;

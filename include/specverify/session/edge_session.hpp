@@ -161,6 +161,10 @@ class edge_session : public detail::endpoint {
     now_ = now;
   }
   [[nodiscard]] bool is_stream() const noexcept { return options_.mode == session_mode::stream; }
+  //! Returns the code of ids for which this edge asks.
+  [[nodiscard]] id_code wanted_ids() const noexcept {
+    return options_.prior != nullptr && !is_stream() ? options_.ids : id_code::plain;
+  }
   //! Returns whether a connection is open, over which this side has sent a hello.
   [[nodiscard]] bool is_connected() const noexcept {
     const edge_state now = state_.now();

@@ -84,6 +84,9 @@ struct edge_options {
   //! token_only: codes the drafted ids by this table if the cloud has the same table; otherwise ids are sent plain.
   //! The table must have V ids, and must outlive the session. nullptr: plain ids
   const prior_table* prior = nullptr;
+  //! with a table: the code of the drafted ids. `noise` needs `noise` above; it saves about 2 bits per draft, but both
+  //! sides then compute the noise of all ids for each draft (docs/algorithms/token_prior.md). plain: as without a table
+  id_code ids = id_code::prior;
   session_mode mode = session_mode::draft;
   vocabulary_fingerprint fingerprint{};
   double threshold = 0.5;  //!< threshold of wire_rule::semantic; sent to the cloud; finite, >= 0
@@ -137,6 +140,7 @@ struct edge_options {
   static constexpr std::uint32_t at_noise = 24;  //!< unknown, or not with greedy rule and token_only
   //! not with token_only (invalid_argument), or a table of another vocabulary (vocabulary_mismatch)
   static constexpr std::uint32_t at_prior = 25;
+  static constexpr std::uint32_t at_ids = 26;  //!< unknown, or `noise` without a table or without shared noise
 };
 
 struct cloud_options {

@@ -317,7 +317,7 @@ TEST_CASE("hello: the fingerprint of a prior travels as a field that a reader mu
   CHECK(encode_hello(hello, out).error() == wrong);  // without its field
   hello_fields fields;
   const prior_fingerprint table{0x1112131415161718u, 0x2122232425262728u};
-  fields.add(table);
+  fields.add(table, id_code::prior);
   hello.fields = fields.bytes();
   const auto bytes = encoded(hello);
   CHECK(bytes.size() == 139 + 20);
@@ -328,7 +328,8 @@ TEST_CASE("hello: the fingerprint of a prior travels as a field that a reader mu
   CHECK(encoded(read) == bytes);
   hello.format.ids = id_code::plain;  // a field that the format denies
   CHECK(encode_hello(hello, out).error() == wrong);
-  for (const unsigned code : {0u, 2u, 255u}) {  // a code that is not by a prior, or that nobody knows
+  // a code that is not by a prior, one that needs shared noise, or one that nobody knows
+  for (const unsigned code : {0u, 2u, 3u, 255u}) {
     auto changed = bytes;
     changed[158] = static_cast<std::byte>(code);
     seal_hello(changed);
@@ -343,6 +344,27 @@ TEST_CASE("hello: the fingerprint of a prior travels as a field that a reader mu
     CHECK(decode_hello(changed).error() == status{errc::invalid_argument, part::codec, wire_format::at_ids});
   }
   CHECK_FALSE(prior_of(some_hello()).has_value());
+}
+
+TEST_CASE("hello: a code of ids with noise needs the field of shared noise") {
+  hello_message hello = some_hello(), read;
+  hello.rule = wire_rule::greedy;
+  hello.noise = noise_kind::vllm_fp32;
+  hello.format = {.format = law_format::token_only, .vocab_size = 4096, .max_draft_length = 8, .ids = id_code::noise};
+  hello_fields fields;
+  fields.add(coupling_noise{hello.noise, 7});
+  fields.add(prior_fingerprint{1, 2}, id_code::noise);
+  hello.fields = fields.bytes();
+  const auto bytes = encoded(hello);
+  REQUIRE(into(read, decode_hello(bytes)).ok());
+  CHECK(read.format.ids == id_code::noise);
+  CHECK(noise_of(read) == coupling_noise{hello.noise, 7});
+  CHECK(encoded(read) == bytes);
+  CHECK(bytes.size() <= max_control_bytes(hello.format));
+  hello.noise = noise_kind::none;
+  hello.fields = hello.fields.subspan(13);
+  std::array<std::byte, 200> out{};
+  CHECK(encode_hello(hello, out).error() == status{errc::field_out_of_range, part::codec, 139});
 }
 
 TEST_CASE(

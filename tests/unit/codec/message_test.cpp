@@ -538,7 +538,7 @@ struct prior_side {
     memory = random_text(random, vocab_size, text);
     memory.resize(text + room, -7);
   }
-  [[nodiscard]] prior_text known() { return {&table, memory, length}; }
+  [[nodiscard]] prior_text known() { return {&table, memory, length, {noise_kind::philox, 99}}; }
 };
 
 std::vector<claimed_draft> random_claims(std::mt19937_64& random, const wire_format& format, std::size_t count) {
@@ -572,6 +572,7 @@ TEST_CASE("ids by a prior come back with their attachments, and encode to the sa
         for (int turn = 0; turn < 40; ++turn) {
           format.check_bits = check_widths[random() % 3];
           format.pad_to = turn % 4 == 0 ? 8 : 1;
+          format.ids = turn % 2 == 0 ? id_code::prior : id_code::noise;
           const std::uint64_t seed = random();
           const std::size_t text = 1 + random() % 60, count = random() % (most + 1), ahead = random() % 3;
           const auto claims = random_claims(random, format, count);
@@ -646,9 +647,10 @@ TEST_CASE("ids by a prior: of all bodies of up to two bytes, exactly one per val
 
 TEST_CASE("ids by a prior: a hostile message writes ids of the vocabulary, and only after the text") {
   std::mt19937_64 random(4);
-  const wire_format format = coded_ids(40, 8);
+  wire_format format = coded_ids(40, 8);
   int refused = 0;
   for (int turn = 0; turn < 20000; ++turn) {
+    format.ids = turn % 2 == 0 ? id_code::prior : id_code::noise;
     prior_side side(5, 40, 20, 8);
     const std::vector<token_id> text(side.memory.begin(), side.memory.begin() + 20);
     std::vector<std::byte> message(2 + random() % 12);
@@ -700,10 +702,39 @@ TEST_CASE("ids by a prior: what cannot be encoded or decoded is an error by name
   CHECK(denied(std::span(read).first(3), side.known()) == status{errc::output_too_small, part::codec, 4});
   CHECK(denied(read, side.known()).ok());
   CHECK(claims_bytes(format, 4, 0) == 0);
+  wire_format noisy = format;
+  noisy.ids = id_code::noise;
+  for (const unsigned kind : {0u, 5u}) {
+    prior_text without = side.known();
+    without.noise.kind = static_cast<noise_kind>(kind);
+    const status wrong{errc::invalid_argument, part::codec, wire_format::at_ids};
+    CHECK(encode_claims(some_place, noisy, claims, {}, without, out).error() == wrong);
+    CHECK(decode_claims(some_place, noisy, message, read, {}, without).error() == wrong);
+  }
+  noisy.ids = static_cast<id_code>(3);
+  CHECK(check(noisy) == status{errc::invalid_argument, part::codec, wire_format::at_ids});
   wire_format counted = format;
   counted.format = law_format::token_and_count;
   counted.resolution = 9;
   CHECK(check(counted) == status{errc::invalid_argument, part::codec, wire_format::at_ids});
+}
+
+TEST_CASE("ids by a prior: a draft message and the code of its ids agree on the positions of the noise") {
+  wire_format format = coded_ids(30, 4);
+  format.ids = id_code::noise;
+  format.check_bits = 0;
+  prior_side side(3, 30, 10, 4);
+  const claimed_draft claims[] = {{1, 0, 0}, {2, 0, 0}, {29, 0, 0}, {4, 0, 0}};
+  std::array<std::byte, 64> out{}, alone{};
+  std::size_t bytes = 0;
+  REQUIRE(into(bytes, encode_claims(some_place, format, claims, {}, side.known(), out)).ok());
+  const std::span<const std::byte> message = std::span(out).first(bytes);
+  range_encoder coder(alone);
+  coder.uniform(4, 5);
+  REQUIRE(encode_ids(coder, side.table, side.memory, 10, {side.known().noise, 10}).ok());
+  const std::span<const std::byte> code = std::span(alone).first(coder.finish());
+  REQUIRE(message.size() == 1 + code.size());
+  CHECK(std::equal(code.begin(), code.end(), message.begin() + 1));
 }
 
 TEST_CASE("ids by a prior: max_draft_bytes bounds the message of the least likely ids") {
@@ -711,13 +742,17 @@ TEST_CASE("ids by a prior: max_draft_bytes bounds the message of the least likel
   flat.weights.assign(4096, 0);
   flat.weights[0] = 200;
   const prior_table table = read_prior(flat);
-  for (const std::uint32_t drafts : {1u, 4u, 64u}) {
-    const wire_format format = coded_ids(4096, drafts);
-    std::vector<token_id> memory(drafts + 1, 1);
-    const std::vector<claimed_draft> claims(drafts, claimed_draft{4095, 0, 0});
-    std::vector<std::byte> out(max_draft_bytes(format, drafts));
-    std::size_t bytes = 0;
-    REQUIRE(into(bytes, encode_claims(some_place, format, claims, {}, {&table, memory, 1}, out)).ok());
-    CHECK(bytes > 2 * drafts);
+  const coupling_noise noise{noise_kind::philox, 1};
+  for (const id_code ids : {id_code::prior, id_code::noise}) {
+    for (const std::uint32_t drafts : {1u, 4u, 64u}) {
+      wire_format format = coded_ids(4096, drafts);
+      format.ids = ids;
+      std::vector<token_id> memory(drafts + 1, 1);
+      const std::vector<claimed_draft> claims(drafts, claimed_draft{4095, 0, 0});
+      std::vector<std::byte> out(max_draft_bytes(format, drafts));
+      std::size_t bytes = 0;
+      REQUIRE(into(bytes, encode_claims(some_place, format, claims, {}, {&table, memory, 1, noise}, out)).ok());
+      CHECK(bytes > 2 * drafts);
+    }
   }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <random>
 #include <vector>
 
@@ -51,7 +52,107 @@ std::vector<std::uint64_t> weights_of(const prior_content& content, std::span<co
   return weights;
 }
 
+// The factor of a word of the noise, from the same description.
+std::uint64_t factor_of(std::uint32_t word) {
+  if (word == 0) word = 1;
+  std::uint32_t zeros = 0;
+  while ((word >> (31 - zeros) & 1u) == 0) ++zeros;
+  const auto bit = [&](std::uint32_t at) { return at < 32 ? word >> (31 - at) & 1u : 0u; };
+  const std::uint32_t level = 4 * zeros + 3 - (2 * bit(zeros + 1) + bit(zeros + 2));
+  return prior_weight(static_cast<std::uint8_t>(32 + 13 * level / 8));
+}
+
+// The code of text[first..] by the weights of the description.
+std::vector<std::byte> code_of(const prior_content& content, std::span<const token_id> text, std::size_t first,
+                               const id_noise& given) {
+  std::vector<std::byte> bytes(8 * text.size() + 8);
+  range_encoder coder(bytes);
+  for (std::size_t i = first; i < text.size(); ++i) {
+    const std::vector<std::uint64_t> plain = weights_of(content, text.first(i));
+    std::vector<std::uint64_t> noisy = plain;
+    const auto position = given.position + static_cast<std::uint32_t>(i - first);
+    for (std::uint32_t id = 0; id < noisy.size(); ++id)
+      noisy[id] *= factor_of(given.noise.high_words(position, id / 4).word[id % 4]);
+    const auto sum = [](std::span<const std::uint64_t> of) {
+      return std::accumulate(of.begin(), of.end(), std::uint64_t{0});
+    };
+    const std::span<const std::uint64_t> weights = sum(noisy) <= std::uint64_t{1} << 48 ? noisy : plain;
+    const auto id = static_cast<std::size_t>(text[i]);
+    coder.interval(sum(weights.first(id)), weights[id], sum(weights));
+  }
+  bytes.resize(coder.finish());
+  return bytes;
+}
+
+// Codes ids, checks the code against the description, and decodes it again.
+void check_code(const prior_content& content, const std::vector<token_id>& text, std::size_t first,
+                const id_noise& noise) {
+  const prior_table table = read_prior(content);
+  std::vector<std::byte> bytes(8 * text.size() + 8);
+  range_encoder coder(bytes);
+  REQUIRE(encode_ids(coder, table, text, first, noise).ok());
+  bytes.resize(coder.finish());
+  REQUIRE(bytes == code_of(content, text, first, noise));
+  std::vector<token_id> read(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(first));
+  read.resize(text.size(), -7);
+  range_decoder decoder(bytes);
+  REQUIRE(decode_ids(decoder, table, read, first, noise).ok());
+  REQUIRE(read == text);
+  REQUIRE(decoder.finish().ok());
+}
+
 }  // namespace
+
+TEST_CASE("token prior: with noise, the code is that of the page, for every kind of noise") {
+  std::mt19937_64 random(16);
+  for (int run = 0; run < 120; ++run) {
+    const auto vocab_size = static_cast<std::uint32_t>(1 + random() % (run % 20 == 0 ? 3000 : 40));
+    const auto kind = static_cast<noise_kind>(1 + run % 4);
+    const id_noise noise{{kind, random()}, static_cast<std::uint32_t>(random() >> (run % 2 == 0 ? 32 : 54))};
+    const std::vector<token_id> text = random_text(random, vocab_size, 1 + below(random, 60));
+    check_code(random_prior(random, vocab_size), text, below(random, text.size() + 1), noise);
+  }
+  prior_content large;  // more runs of ids than sums
+  large.weights.resize(300'000);
+  for (std::uint8_t& byte : large.weights) byte = static_cast<std::uint8_t>(random() % 60);
+  check_code(large, {0, 299'999, 262'143, 262'144, 2047, 2048}, 1, {{noise_kind::philox, 3}, 77});
+}
+
+TEST_CASE("token prior: if the weights with noise have too large a sum, the noise does not count") {
+  prior_content content;
+  content.weights = {223, 0, 100};
+  content.one[{0}] = {{0, 0}};
+  content.mixing[1] = {240, 0, 0, 0};
+  id_noise noise{{noise_kind::philox, 1}, 0};
+  while (factor_of(noise.noise.high_words(noise.position, 0).word[0]) < 70'000) ++noise.position;
+  check_code(content, {2, 0, 1}, 2, noise);  // 16 W times the factor is above 2^48
+  content.mixing[1] = {};
+  check_code(content, {2, 0, 1}, 2, noise);
+}
+
+TEST_CASE("token prior: noise saves bits if the ids win races") {
+  prior_content content;
+  content.weights.assign(1000, 0);
+  const prior_table table = read_prior(content);
+  std::size_t plain = 0, noisy = 0;
+  for (std::uint32_t position = 0; position < 400; ++position) {
+    const id_noise noise{{noise_kind::philox, 5}, position};
+    std::vector<token_id> text(1);
+    double least = 1e300;
+    for (token_id id = 0; id < 1000; ++id) {  // Zipf's law, over ids in an order that no table knows
+      const double time = noise.noise.time(position, id) * (1 + (id * 7 + 13 * static_cast<int>(position)) % 1000);
+      if (time < least) text[0] = id;
+      least = std::min(least, time);
+    }
+    for (const bool with : {false, true}) {
+      range_encoder coder({});
+      for (int copy = 0; copy < 8; ++copy) REQUIRE(encode_ids(coder, table, text, 0, with ? noise : id_noise{}).ok());
+      (with ? noisy : plain) += coder.finish();
+    }
+  }
+  MESSAGE("bytes of 3200 ids: " << plain << " without noise, " << noisy << " with noise");
+  CHECK(noisy * 10 < plain * 7);
+}
 
 TEST_CASE("token prior: parts by hand") {
   prior_content content;
@@ -166,8 +267,10 @@ TEST_CASE("token prior: any bytes decode to ids below V or fail, and what does n
     std::vector<std::byte> bytes(below(random, 6));
     for (std::byte& byte : bytes) byte = static_cast<std::byte>(random() % 4 == 0 ? 0xff : random() & 0xff);
     std::vector<token_id> text(below(random, 100));
+    id_noise noise;
+    if (run % 4 == 0) noise = {{noise_kind::philox, random()}, static_cast<std::uint32_t>(random())};
     range_decoder decoder(bytes);
-    REQUIRE(decode_ids(decoder, table, text, 0).ok());
+    REQUIRE(decode_ids(decoder, table, text, 0, noise).ok());
     for (const token_id id : text) REQUIRE((id >= 0 && static_cast<std::uint32_t>(id) < vocab_size));
     const auto used = decoder.finish();
     if (!used) {
@@ -177,7 +280,7 @@ TEST_CASE("token prior: any bytes decode to ids below V or fail, and what does n
     ++good;
     std::vector<std::byte> out(800);
     range_encoder coder(out);
-    REQUIRE(encode_ids(coder, table, text, 0).ok());
+    REQUIRE(encode_ids(coder, table, text, 0, noise).ok());
     REQUIRE(coder.finish() == *used);
     REQUIRE(std::equal(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(*used), bytes.begin()));
   }
@@ -197,6 +300,11 @@ TEST_CASE("token prior: bad ids and sizes have an error, and a coder is left as 
   CHECK(encode_ids(coder, table, text, 5) == status{errc::size_mismatch, part::codec, 5});
   range_decoder decoder(out);
   CHECK(decode_ids(decoder, table, text, 5) == status{errc::size_mismatch, part::codec, 5});
+  for (const unsigned kind : {5u, 255u}) {
+    const id_noise unknown{{static_cast<noise_kind>(kind), 1}, 0};
+    CHECK(encode_ids(coder, table, text, 0, unknown) == status{errc::invalid_argument, part::codec, 0});
+    CHECK(decode_ids(decoder, table, text, 0, unknown) == status{errc::invalid_argument, part::codec, 0});
+  }
   CHECK(text[3] == -1);
   CHECK(coder.finish() == 0);
   // Ids before the first that are no ids of this vocabulary are not predicted, and nothing is read outside the table.
@@ -206,7 +314,8 @@ TEST_CASE("token prior: bad ids and sizes have an error, and a coder is left as 
   CHECK(other.finish() > 0);
   const alloc_guard guard;
   range_encoder third(out);
-  const bool coded = encode_ids(third, table, strange, 5).ok();
+  const bool coded = encode_ids(third, table, strange, 5).ok() &&
+                     encode_ids(third, table, strange, 5, {{noise_kind::philox, 1}, 0}).ok();
   CHECK(guard.count() == 0);
   CHECK(coded);
 }

@@ -111,6 +111,52 @@ TEST_CASE("prior: the ids of a session are coded by the table that both sides ha
   }
 }
 
+TEST_CASE("prior: with noise the drafts are coded by table and noise, and the text is the same") {
+  const outcome plain = outcome_of(only_ids()), coded = outcome_of(only_ids(&one_table, {&one_table}));
+  pair_options o = only_ids(&one_table, {&one_table});
+  o.ids = sv::id_code::noise;
+  const outcome noisy = outcome_of(o);
+  CHECK(noisy.text == plain.text);
+  CHECK(noisy.edge_ids == sv::id_code::noise);
+  CHECK(noisy.cloud_ids == sv::id_code::noise);
+  REQUIRE(noisy.up.size() == coded.up.size());
+  CHECK(noisy.up != coded.up);
+  for (std::size_t i = 1; i < noisy.down.size(); ++i) CHECK(noisy.down[i] == plain.down[i]);
+  o.cloud_noise = sv::noise_kind::sglang;  // the noise that the cloud chooses counts
+  const outcome hashed = outcome_of(o);
+  CHECK(hashed.edge_ids == sv::id_code::noise);
+  pair_options other = only_ids();
+  other.cloud_noise = o.cloud_noise;
+  CHECK(hashed.text == outcome_of(other).text);
+  o.priors.clear();  // no common table
+  CHECK(outcome_of(o).edge_ids == sv::id_code::plain);
+  o = only_ids(&one_table, {&one_table});
+  o.ids = sv::id_code::plain;
+  const outcome named = outcome_of(o);
+  CHECK_FALSE(has_prior(named.up[0]));
+  CHECK(named.edge_ids == sv::id_code::plain);
+}
+
+TEST_CASE("prior: a cloud without room for drafts with noise uses the table alone") {
+  pair_options o = only_ids(&one_table, {&one_table});
+  o.ids = sv::id_code::noise;
+  o.edge_chunk = o.cloud_chunk = 1;
+  o.draft_length = 60;
+  o.budget = 70;
+  sv::wire_format format = pair(o).format();
+  REQUIRE(format.ids == sv::id_code::noise);
+  format.ids = sv::id_code::prior;
+  o.limits = sv::cloud_session::limits_for(format, 1);
+  const outcome made = outcome_of(o);
+  CHECK(made.edge_ids == sv::id_code::prior);
+  CHECK(made.cloud_ids == sv::id_code::prior);
+  pair_options alone = o;
+  alone.ids = sv::id_code::prior;
+  const outcome expected = outcome_of(alone);
+  CHECK(made.text == expected.text);
+  CHECK(std::equal(made.up.begin() + 1, made.up.end(), expected.up.begin() + 1, expected.up.end()));
+}
+
 TEST_CASE("prior: without a common table the ids are plain") {
   const outcome plain = outcome_of(only_ids());
   const auto same_drafts = [&](const outcome& other, bool names_a_table) {
@@ -166,6 +212,7 @@ TEST_CASE("prior: a journaled draft is sent again in the code of its new connect
   for (const bool first : {true, false}) {  // whether the first cloud, or the second, has the table
     for (int draft = 1; draft < 5; ++draft) {
       pair_options o = only_ids(&one_table, first ? std::vector{&one_table} : std::vector<const sv::prior_table*>{});
+      if (draft % 2 == 0) o.ids = sv::id_code::noise;
       pair p(o);
       bytes question = p.start();
       for (int i = 0; i < draft; ++i) question = p.exchange(question);
@@ -196,7 +243,7 @@ TEST_CASE("prior: an answer that names a table that the edge did not name is an 
     sv::hello_message said = sv::decode_hello(answer).value();
     bytes fields(said.fields.begin(), said.fields.end());
     sv::hello_fields named;
-    named.add(other_table.fingerprint());
+    named.add(other_table.fingerprint(), sv::id_code::prior);
     fields.insert(fields.end(), named.bytes().begin(), named.bytes().end());
     said.fields = fields;
     said.format.ids = sv::id_code::prior;
@@ -207,6 +254,19 @@ TEST_CASE("prior: an answer that names a table that the edge did not name is an 
   }
 }
 
+TEST_CASE("prior: an answer with another code than the edge asked for is an error") {
+  pair p(only_ids(&one_table, {&one_table}));
+  const bytes answer = p.answer(p.start());
+  sv::hello_message said = sv::decode_hello(answer).value();
+  bytes fields(said.fields.begin(), said.fields.end());
+  fields.back() = static_cast<std::byte>(sv::id_code::noise);
+  said.fields = fields;
+  said.format.ids = sv::id_code::noise;
+  bytes forged(300);
+  forged.resize(sv::encode_hello(said, forged).value().size());
+  CHECK(p.edge->receive(forged, p.now) == status{errc::options_disagree, part::session, sv::edge_options::at_prior});
+}
+
 TEST_CASE("prior: tables that cannot serve a session are refused when it is made") {
   const sv::prior_table& wide = table_of(pair::vocab_size + 1, 1);
   sv::edge_options edge = pair(only_ids()).edge_options();
@@ -215,7 +275,16 @@ TEST_CASE("prior: tables that cannot serve a session are refused when it is made
   CHECK(edge_error() == status{errc::vocabulary_mismatch, part::session, edge.at_prior});
   edge.prior = &one_table;
   CHECK(edge_error().ok());
+  edge.ids = static_cast<sv::id_code>(3);
+  CHECK(edge_error() == status{errc::invalid_argument, part::session, edge.at_ids});
+  edge.ids = sv::id_code::noise;
+  CHECK(edge_error().ok());
+  edge.prior = nullptr;
+  CHECK(edge_error() == status{errc::invalid_argument, part::session, edge.at_ids});
+  edge.prior = &one_table;
   edge.noise = sv::noise_kind::none;
+  CHECK(edge_error() == status{errc::invalid_argument, part::session, edge.at_ids});
+  edge.ids = sv::id_code::prior;
   edge.rule = sv::wire_rule::token;
   edge.format = sv::law_format::sparse_drop_zero;
   CHECK(edge_error() == status{errc::invalid_argument, part::session, edge.at_prior});
@@ -230,11 +299,13 @@ TEST_CASE("prior: tables that cannot serve a session are refused when it is made
 }
 
 TEST_CASE("prior: a changed draft gives other drafts or a named error, and never another text") {
-  const outcome honest = outcome_of(only_ids(&one_table, {&one_table}));
+  pair_options o = only_ids(&one_table, {&one_table});
+  const outcome honest = outcome_of(o);
   int refused = 0, taken = 0;
   std::set<errc> named;
   for (std::size_t bit = 4; bit < 8 * 12; ++bit) {
-    pair p(only_ids(&one_table, {&one_table}));
+    o.ids = bit % 2 == 0 ? sv::id_code::prior : sv::id_code::noise;
+    pair p(o);
     bytes draft = p.exchange(p.exchange(p.start()));
     if (!forge(draft, p.named, bit)) continue;
     const status why = p.cloud->receive(draft, p.now);

@@ -45,6 +45,7 @@ struct pair_options {
   sv::wire_rule rule = sv::wire_rule::token;
   sv::noise_kind noise = sv::noise_kind::none, cloud_noise = sv::noise_kind::none;
   const sv::prior_table* prior = nullptr;        // of the edge
+  sv::id_code ids = sv::id_code::prior;          // of the edge
   std::vector<const sv::prior_table*> priors{};  // of the cloud
   bool bonus = true;
   double threshold = 0.5;
@@ -94,6 +95,7 @@ struct basic_pair {
     o.rule = options.rule;
     o.noise = options.noise;
     o.prior = options.prior;
+    o.ids = options.ids;
     o.bonus = options.bonus;
     o.threshold = options.threshold;
     o.fingerprint.low = options.edge_fingerprint;

@@ -142,7 +142,7 @@ class attachment_reader {
     }
     auto at = static_cast<std::size_t>(bits_to_bytes(skipped_bits(format_, skipped_)));
     const bool ends_here =
-        carries_laws(format_.format) || format_.ids == id_code::prior || has_byte_attachments(format_.attachments);
+        carries_laws(format_.format) || format_.ids != id_code::plain || has_byte_attachments(format_.attachments);
     if (ends_here && !bits.rest_is_zero()) return codec_error(errc::padding_not_zero, at - 1);
     if (!has_byte_attachments(format_.attachments)) return {};
     if (format_.attachments.channel_report) {

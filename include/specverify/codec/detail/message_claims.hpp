@@ -84,7 +84,7 @@ inline std::size_t max_draft_bytes(const wire_format& format, std::uint32_t draf
   std::uint64_t bytes = detail::bits_to_bytes(bits);
   if (format.format == law_format::fp16_row) {
     bytes += detail::fp16_row_bytes(format, draft_length);
-  } else if (format.ids == id_code::prior) {
+  } else if (format.ids != id_code::plain) {
     bytes += detail::prior_ids_bytes(format, draft_length);
   } else if (!carries_laws(format.format)) {
     bytes = detail::bits_to_bytes(bits + detail::claims_bits(format, draft_length));
@@ -128,7 +128,7 @@ inline result<std::span<std::byte>> encode_claims(const wire_place& place, const
   if (const status why = detail::check_attachments(format, attachments, claims.size()); !why.ok()) return why;
   const std::size_t skipped = attachments.skipped.size();
   const std::uint64_t begin = detail::attachment_bits(format, skipped, claims.size());
-  if (format.ids == id_code::prior) {
+  if (format.ids != id_code::plain) {
     if (const status why = detail::check_prior_text(format, known, skipped + claims.size()); !why.ok()) return why;
     if (const status why = detail::has_room(detail::bits_to_bytes(begin), out); !why.ok()) return why;
     detail::store_attachments(format, attachments, claims.size(), out).finish();
@@ -169,7 +169,7 @@ inline result<claims_message> decode_claims(const wire_place& place, const wire_
   if (const status why = detail::open_steady(message_kind::draft, place, format, message); !why.ok()) return why;
   detail::attachment_reader attached(format, message);
   if (const status why = attached.read(skipped.size()); !why.ok()) return why;
-  if (format.ids == id_code::prior) {
+  if (format.ids != id_code::plain) {
     const result<std::uint32_t> drafts = detail::decode_prior_ids(format, message, attached, known, claims.size());
     if (!drafts) return drafts.error();
     const std::size_t first = known.length + attached.skipped();

@@ -45,11 +45,11 @@ class hello_fields {
     value.put(static_cast<std::uint64_t>(noise.kind), 1);
     value.put(noise.key, 8);
   }
-  void add(const prior_fingerprint& table) noexcept {
+  void add(const prior_fingerprint& table, id_code code) noexcept {
     detail::field_writer value = begin(hello_field::prior);
     value.put(table.low, 8);
     value.put(table.high, 8);
-    value.put(static_cast<std::uint64_t>(id_code::prior), 1);
+    value.put(static_cast<std::uint64_t>(code), 1);
   }
   [[nodiscard]] std::span<const std::byte> bytes() const noexcept { return {bytes_.data(), used_}; }
 
@@ -128,12 +128,14 @@ inline constexpr std::size_t hello_head_at = message_header_bytes + 2;  // offse
   return codec_error(errc::field_out_of_range, hello_bytes + at);
 }
 
-//! Checks that the field `prior` is present exactly if the format codes ids by a table, and that the field contains
-//! this code.
+//! Checks that the field `prior` is present exactly if the format codes ids by a table, that the field contains this
+//! code, and that the terms have shared noise if the code needs it, because a decoder could not compute the weights.
 [[nodiscard]] inline status check_prior(const hello_message& value) noexcept {
   const std::byte* const field = find_field(value.fields, hello_field::prior);
-  const bool is_stated = field != nullptr && field[16] == static_cast<std::byte>(id_code::prior);
-  if ((value.format.ids == id_code::prior) == is_stated && (field != nullptr) == is_stated) return {};
+  const id_code code = value.format.ids;
+  const bool is_stated = field != nullptr && code != id_code::plain && field[16] == static_cast<std::byte>(code);
+  const bool is_known = code != id_code::noise || value.noise != noise_kind::none;
+  if (field == nullptr ? code == id_code::plain : is_stated && is_known) return {};
   const auto at = field == nullptr ? 0 : static_cast<std::size_t>(field - value.fields.data()) - field_head;
   return codec_error(errc::field_out_of_range, hello_bytes + at);
 }
@@ -232,7 +234,8 @@ inline result<hello_message> decode_hello(std::span<const std::byte> message) no
     read.format.check_bits = std::to_integer<std::uint8_t>(*bits);
   if (const std::byte* const noise = detail::find_field(read.fields, hello_field::noise); noise != nullptr)
     read.noise = static_cast<noise_kind>(noise[1]);
-  if (detail::find_field(read.fields, hello_field::prior) != nullptr) read.format.ids = id_code::prior;
+  if (const std::byte* const prior = detail::find_field(read.fields, hello_field::prior); prior != nullptr)
+    read.format.ids = prior[16] == static_cast<std::byte>(id_code::noise) ? id_code::noise : id_code::prior;
   if (const status why = detail::check_hello(read); !why.ok()) return why;
   if (const status why = detail::check_known(read.fields); !why.ok()) return why;
   return read;

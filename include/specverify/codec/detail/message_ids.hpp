@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Encodes and decodes the ids of a draft message with a table of weights (id_code::prior). Used by codec/message.hpp.
+//! Encodes and decodes the ids of a draft message with a table of weights (id_code::prior, id_code::noise).
+//! Used by codec/message.hpp.
 #ifndef SPECVERIFY_CODEC_DETAIL_MESSAGE_IDS_HPP
 #define SPECVERIFY_CODEC_DETAIL_MESSAGE_IDS_HPP
 
@@ -11,20 +12,29 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the maximum bytes of the range code of `drafts` ids. An id costs at most 32 bits, plus 2^-16 bits by
-//! rounding.
+//! Returns the maximum bytes of the range code of `drafts` ids. An id costs at most 32 bits plus 2^-16 bits by
+//! rounding, or with noise 48 bits plus 2^-8 bits.
 [[nodiscard]] constexpr std::uint64_t prior_ids_bytes(const wire_format& format, std::uint64_t drafts) noexcept {
-  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + 32 * drafts + 1) + 1;
+  const std::uint64_t each = format.ids == id_code::noise ? 48 : 32;
+  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + each * drafts + drafts / 256 + 1) + 1;
 }
 
-//! Checks that `known` has a table for this vocabulary, and space for `added` tokens after the text.
+//! Checks that `known` has a table for this vocabulary, the noise that the code needs, and space for `added` tokens
+//! after the text.
 [[nodiscard]] inline status check_prior_text(const wire_format& format, const prior_text& known,
                                              std::uint64_t added) noexcept {
-  if (known.table == nullptr) return codec_error(errc::invalid_argument, format.at_ids);
+  const bool has_noise = format.ids != id_code::noise || is_noise(known.noise.kind);
+  if (known.table == nullptr || !has_noise) return codec_error(errc::invalid_argument, format.at_ids);
   if (known.table->vocab_size() != format.vocab_size)
     return codec_error(errc::vocabulary_mismatch, format.at_vocab_size);
   const std::uint64_t needed = known.length + added;
   return known.memory.size() < needed ? codec_error(errc::output_too_small, needed) : status{};
+}
+
+//! Returns the noise for drafts whose first position is `first`.
+[[nodiscard]] inline id_noise noise_of(const wire_format& format, const prior_text& known, std::size_t first) noexcept {
+  if (format.ids != id_code::noise) return {};
+  return {known.noise, static_cast<std::uint32_t>(first)};
 }
 
 //! Encodes the drafts after the attachments, which take the first `begin` bits of `out`. Clears the remaining bits of
@@ -42,7 +52,8 @@ namespace detail {
   if (begin % 8 != 0) out[at - 1] &= static_cast<std::byte>((1u << begin % 8) - 1);
   range_encoder coder(out.subspan(at));
   coder.uniform(claims.size(), std::uint64_t{format.max_draft_length} + 1);
-  const status why = encode_ids(coder, *known.table, known.memory.first(first + claims.size()), first);
+  const status why =
+      encode_ids(coder, *known.table, known.memory.first(first + claims.size()), first, noise_of(format, known, first));
   if (!why.ok()) return why;
   const std::size_t bytes = coder.finish();
   return coder.decodable() ? result<std::size_t>(at + bytes) : codec_error(errc::not_canonical, bytes);
@@ -63,7 +74,8 @@ namespace detail {
   if (drafts > room) return codec_error(errc::output_too_small, drafts);
   static_cast<void>(attached.deliver(known.memory.subspan(known.length)));
   const auto first = static_cast<std::size_t>(known.length + skipped);
-  if (const status why = decode_ids(coder, *known.table, known.memory.first(first + drafts), first); !why.ok())
+  const id_noise noise = noise_of(format, known, first);
+  if (const status why = decode_ids(coder, *known.table, known.memory.first(first + drafts), first, noise); !why.ok())
     return why;
   const result<std::size_t> used = coder.finish();
   if (!used) return used.error();

@@ -196,28 +196,31 @@ SPECVERIFY_BODY status cloud_session::on_hello(std::span<const std::byte> messag
   if (state_ == cloud_state::blank) begin_session(*read);
   state_.take(message_kind::hello);
   const edge_place edge{
-      read->round,    read->length, read->prefix_hash, read->format.check_bits, stop_tokens_hash(*read).has_value(),
-      prior_of(*read)};
+      read->round,     read->length,    read->prefix_hash, read->format.check_bits, stop_tokens_hash(*read).has_value(),
+      prior_of(*read), read->format.ids};
   if (!engine_works()) return answer(edge);
   owed_ = edge;  // the verdict comes first, because the response must have the position after the verdict
   return {};
 }
 
-//! Chooses the table that the edge's hello names, if this cloud has this table and no message with coded ids can be too
-//! long. Otherwise the ids of this connection are plain.
-SPECVERIFY_BODY void cloud_session::choose_prior(const std::optional<prior_fingerprint>& named) noexcept {
+//! Chooses the table that the edge's hello names, if this cloud has this table, and the edge's code of ids, if no
+//! message with coded ids can be too long. Otherwise the code is `prior` if that fits, or the ids are plain.
+SPECVERIFY_BODY void cloud_session::choose_prior(const edge_place& edge) noexcept {
   prior_ = nullptr;
   wire_format& format = terms_.format;
   format.ids = id_code::plain;
-  if (!named.has_value()) return;
-  wire_format coded = format;
-  coded.ids = id_code::prior;
-  if (longest_message(coded, options_.text_chunk) > options_.limits.max_message_bytes) return;
+  if (!edge.prior.has_value()) return;
   const auto found = std::find_if(priors_.begin(), priors_.end(),
-                                  [&](const prior_table* table) { return table->fingerprint() == *named; });
+                                  [&](const prior_table* table) { return table->fingerprint() == *edge.prior; });
   if (found == priors_.end()) return;
-  prior_ = *found;
-  format.ids = id_code::prior;
+  wire_format coded = format;
+  for (const id_code code : {edge.ids, id_code::prior}) {
+    coded.ids = code;
+    if (longest_message(coded, options_.text_chunk) > options_.limits.max_message_bytes) continue;
+    prior_ = *found;
+    format.ids = code;
+    return;
+  }
 }
 
 //! Sends a hello with this side's position. Then the side with more text sends the missing text. If the lengths are
@@ -234,7 +237,7 @@ SPECVERIFY_BODY status cloud_session::answer(const edge_place& edge) noexcept {
   place_.round = std::max(place_.round, edge.round);
   shaken_ = true;
   peer_lists_stops_ = edge.lists_stops;
-  choose_prior(edge.prior);
+  choose_prior(edge);
   session_terms said = terms_;
   said.strength = detail::strength_of(terms_.format, terms_.rule);
   const std::uint8_t own_bits = detail::wanted_check(options_.check_bits, ordered_and_whole_);

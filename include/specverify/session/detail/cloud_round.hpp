@@ -16,7 +16,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 
 SPECVERIFY_BODY status cloud_session::on_draft(std::span<const std::byte> message) noexcept {
-  const auto read = drafts_.read(place_.wire(), terms_.format, message, {prior_, text_, place_.length});
+  const auto read = drafts_.read(place_.wire(), terms_.format, message, {prior_, text_, place_.length, noise()});
   if (!read) return on_unusable(read.error());
   state_.take(message_kind::draft);
   const std::uint32_t drafts = read->drafts;

@@ -182,7 +182,7 @@ SPECVERIFY_BODY cloud_limits cloud_session::limits_for(const wire_format& format
 }
 
 SPECVERIFY_BODY cloud_limits cloud_session::limits_for(wire_format format, const cloud_options& options) noexcept {
-  if (!options.priors.empty() && format.format == law_format::token_only) format.ids = id_code::prior;
+  if (!options.priors.empty() && format.format == law_format::token_only) format.ids = id_code::noise;
   return larger(options.limits, limits_for(format, options.text_chunk));
 }
 

@@ -45,7 +45,7 @@ SPECVERIFY_BODY status edge_session::connect() noexcept {
   statistics_.handshakes += 1;
   name_.nonce = derive_nonce(options_.secret, options_.session_id, options_.salt, now_, statistics_.handshakes);
   session_terms own = own_terms();
-  own.format.ids = options_.prior != nullptr && !is_stream() ? id_code::prior : id_code::plain;
+  own.format.ids = wanted_ids();
   own.format.check_bits = drafter_.facts.format.check_bits =
       detail::wanted_check(options_.check_bits, ordered_and_whole_);
   return post(encode_own_hello(own, nullptr, 0, options_.prior));
@@ -150,8 +150,8 @@ SPECVERIFY_BODY status edge_session::on_message(message_kind kind, std::span<con
   const std::uint32_t length = theirs.length, prompt = place_.prompt_length;
   if (theirs.prompt_length != prompt || detail::difference(theirs, own_terms()) != detail::term::none)
     return wrong(errc::options_disagree, 0);
-  if (const auto table = prior_of(theirs);
-      table && (options_.prior == nullptr || *table != options_.prior->fingerprint()))
+  if (theirs.format.ids > wanted_ids()) return wrong(errc::options_disagree, options_.at_prior);
+  if (const auto table = prior_of(theirs); table && *table != options_.prior->fingerprint())
     return wrong(errc::options_disagree, options_.at_prior);
   if (const status why = check_stop_tokens(stop_tokens_hash(theirs)); !why.ok()) return why;
   // the cloud must answer with the higher of the two rounds

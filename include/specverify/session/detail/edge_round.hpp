@@ -87,7 +87,7 @@ SPECVERIFY_BODY status edge_session::encode_draft_body() noexcept {
 //! the draft with plain ids, in bytes. Returns the bytes of the coded draft.
 SPECVERIFY_BODY result<std::size_t> edge_session::code_ids(std::size_t body) noexcept {
   if (format().ids == id_code::plain) return body;
-  return drafts_.code_ids(format(), {options_.prior, text_, place_.agreed}, place_.pending(), message_);
+  return drafts_.code_ids(format(), {options_.prior, text_, place_.agreed, noise_}, place_.pending(), message_);
 }
 
 //! Stores the draft for the journal if the record has room.

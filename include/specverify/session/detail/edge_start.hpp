@@ -23,6 +23,9 @@ SPECVERIFY_BODY status edge_maker::check(const edge_options& options, const wire
     return {errc::invalid_argument, part::session, options.at_prior};
   if (options.prior != nullptr && options.prior->vocab_size() != options.vocab_size)
     return {errc::vocabulary_mismatch, part::session, options.at_prior};
+  const bool can_code = options.prior != nullptr && options.noise != noise_kind::none;
+  if (options.ids > id_code::noise || (options.ids == id_code::noise && !can_code))
+    return {errc::invalid_argument, part::session, options.at_ids};
   if (const status why = specverify::check(format); !why.ok()) return why;
   if (options.secret.is_missing()) return {errc::secret_missing, part::session, options.at_secret};
   const term_checker terms = checked(terms_of(options, format));

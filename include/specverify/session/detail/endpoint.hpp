@@ -141,7 +141,7 @@ class endpoint {
   //! Returns the hash of the first `length` tokens. Both sides must have these tokens.
   [[nodiscard]] std::uint64_t hash_at(std::uint32_t length) const noexcept { return steps_.at(text().first(length)); }
   //! Encodes a hello on these terms into `message_`. Only a cloud passes `last` and a key. `prior` is needed only if
-  //! the terms have id_code::prior.
+  //! the terms have coded ids.
   [[nodiscard]] result<std::span<std::byte>> encode_own_hello(const session_terms& terms, const verdict_notice* last,
                                                               std::uint64_t noise_key,
                                                               const prior_table* prior) noexcept {
@@ -158,7 +158,7 @@ class endpoint {
     if (!stop_tokens_.empty()) fields.add_stop_tokens(prefix_hash(stop_tokens_));
     if (terms.format.check_bits != wire_format{}.check_bits) fields.add_check(terms.format.check_bits);
     if (terms.noise != noise_kind::none) fields.add(coupling_noise{terms.noise, noise_key});
-    if (terms.format.ids == id_code::prior) fields.add(prior->fingerprint());
+    if (terms.format.ids != id_code::plain) fields.add(prior->fingerprint(), terms.format.ids);
     hello.fields = fields.bytes();
     return encode_hello(hello, message_);
   }

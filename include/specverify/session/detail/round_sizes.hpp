@@ -84,7 +84,7 @@ template <class Chosen, class Sparsifier, class Window>
       has_lattice(chosen.format) && plans.least_resolution != plans.most_resolution;
   if (has_lattice(chosen.format)) made.resolution = plans.most_resolution;
   if constexpr (requires { chosen.prior; }) {
-    if (chosen.prior != nullptr) made.ids = id_code::prior;
+    if (chosen.prior != nullptr) made.ids = chosen.ids;
   }
   const std::uint32_t token = chosen.draw_from_row ? 1u : 0u;  // one more entry, for the drawn token
   made.support_size = carried_entries(chosen.format, sparsifier, window,
