@@ -12,16 +12,12 @@
 #define SPECVERIFY_APPS_LAB_HLM_ROUNDS_HPP
 
 #include <specverify/core/secret.hpp>
-#include <specverify/distribution/fp16_law.hpp>
 #include <specverify/policy/skip.hpp>
 #include <specverify/session/presets.hpp>
-#include <specverify/sparsify/compressed_law.hpp>
-#include <specverify/verify/mismatched.hpp>
 
 #include "lab_context.hpp"
-#include "measure.hpp"
 
-#include <optional>
+#include <functional>
 #include <variant>
 
 namespace lab {
@@ -86,30 +82,6 @@ struct hlm_text {
   std::vector<hlm_step> steps;
 };
 
-namespace detail {
-
-//! Provides random numbers: drafts use the key of the edge, and verdicts the key of the cloud.
-struct hlm_numbers {
-  specverify::session_keys keys;
-  [[nodiscard]] specverify::random_block operator()(specverify::random_counter counter) const noexcept {
-    using specverify::purpose;
-    const bool cloud = counter.use == purpose::acceptance || counter.use == purpose::residual_draw ||
-                       counter.use == purpose::bonus_draw;
-    return specverify::philox{cloud ? keys.verdict : keys.draft}(counter);
-  }
-};
-
-//! Buffers of one text's computation, reused for each token.
-struct hlm_memory {
-  std::vector<std::byte> digest, skip, verify, law, kept;
-  static specverify::workspace over(std::vector<std::byte>& bytes, std::size_t size) {
-    if (bytes.size() < size) bytes.resize(size);
-    return specverify::workspace{std::span<std::byte>(bytes)};
-  }
-};
-
-}  // namespace detail
-
 //! Data that `write_hlm_text` passes for a step with a target row.
 struct hlm_view {
   std::span<const float> drafter{};  //!< logits
@@ -117,134 +89,14 @@ struct hlm_view {
   std::span<const float> attention{};
 };
 
+//! Called for each step with a target row.
+using hlm_observer = std::function<void(const hlm_step&, const hlm_view&)>;
+
 //! Writes one text of at most `tokens` tokens. If `ask_always` is true, the target is also fed at tokens that are not
-//! sent, which does not change the text. `observe(step, view)` is called for each step with a target row.
-template <class Observe>
+//! sent, which does not change the text.
 [[nodiscard]] hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt, const hlm_system& system,
-                                      double temperature, std::uint32_t tokens, std::uint64_t seed, bool ask_always,
-                                      Observe observe) {
-  using namespace specverify;
-  const detail::hlm_numbers source{derive_session_keys(hlm_secret, seed, hlm_salt)};
-  const row_transform transform{.temperature = temperature};
-  const std::uint32_t vocab_size = worker.drafter.vocab_size();
-  const bool whole = system.sends_whole_laws(), half = whole && system.as_session;
-  const read_request wanted =
-      half ? read_request{.exact_normaliser = true} : read_request{.survivors = vocab_size, .integer_total = true};
-  detail::hlm_memory memory;
-  hlm_text text;
-  worker.drafter.rollback(0);
-  worker.target.rollback(0);
-  std::vector<token_id> known(prompt.begin(), prompt.end());
-  std::vector<token_id> next = known;
-  std::uint32_t carried = 0, uploads = 0;
-  for (std::uint32_t t = 0; t < tokens; ++t) {
-    worker.drafter.feed(next, 1);
-    const auto position = static_cast<std::uint32_t>(known.size());
-    const auto row = row_of(worker.drafter, 0);
-    const std::uint32_t round = system.as_session ? uploads + 1 : t;
-    hlm_step step;
-
-    workspace space = memory.over(memory.digest, digest_workspace_size(vocab_size, transform, wanted));
-    const auto reading = demand(read_row(exec::simd, row, transform, wanted, space), "reading");
-
-    const auto keep = [&](const drawn_token& drawn) {
-      const auto of = [&](const auto& sparsifier) {
-        workspace scratch = memory.over(memory.kept, sparsifier.workspace_size({}, vocab_size));
-        if constexpr (requires { sparsifier.select_with_token(reading, drawn, scratch); })
-          return demand(sparsifier.select_with_token(reading, drawn, scratch), "support");
-        else
-          return demand(sparsifier.select(reading, {}, scratch), "support");
-      };
-      return whole ? of(top_k{vocab_size})
-                   : std::visit([&](const auto& made) { return of(*made.sparsifier); }, system.preset);
-    };
-    const compressed_law_options exactly{};
-    workspace law_space =
-        memory.over(memory.law, half ? fp16_law_workspace_size(vocab_size) : compressed_law_workspace_size(vocab_size));
-    const uniform_stream draws = uniforms{source, position, round}.at(purpose::draft_draw);
-    std::optional<draft> from_law;
-    law sent_law;
-    support kept;
-    if (half || (!whole && !system.draws_from_row())) {
-      if (half) {
-        sent_law = demand(fp16_law(reading, law_space), "law");
-      } else {
-        kept = keep({});
-        sent_law = demand(compressed_law(kept, exactly, law_space), "law");
-      }
-      from_law = draw(sent_law, draws);
-      step.drafted = from_law->token();
-    } else {
-      step.drafted = demand(reading.sample(draws), "draw").token;
-    }
-
-    skip_observation seen;
-    step.sent = std::visit(
-        [&](const auto& made) {
-          using gate_type = std::decay_t<decltype(made.skip)>;
-          workspace scratch = memory.over(memory.skip, skip_workspace_size<gate_type>(vocab_size));
-          seen = demand(observe_skip(reading, made.skip, step.drafted, worker.drafter.attention(0),
-                                     uniforms{source, position, round}, scratch),
-                        "gate");
-          return made.skip.send(seen);
-        },
-        system.preset);
-    step.disagreements = seen.disagreements;
-    step.samples = seen.samples;
-
-    token_id committed = step.drafted;
-    if (step.sent || ask_always) {
-      const std::vector<token_id> unseen(known.begin() + worker.target.size(), known.end());
-      worker.target.feed(unseen, 1);
-      if (ask_always) {
-        const auto d = static_cast<std::size_t>(step.drafted);
-        const double x = law_of(worker.drafter.logits(0), temperature)[d],
-                     y = law_of(worker.target.logits(0), temperature)[d];
-        step.rejection = x > 0 ? std::max(0.0, 1 - y / x) : 0;
-      }
-      if (step.sent) {
-        mismatched_draft claimed;
-        if (!from_law) {
-          kept = keep({step.drafted, step.disagreements, step.samples});
-          claimed = demand(compressed_draft(reading, kept, step.drafted, exactly, law_space), "law");
-        }
-        step.support_size = whole ? vocab_size : kept.size();
-        step.draft_in_support = whole || std::binary_search(kept.ids.begin(), kept.ids.end(), step.drafted);
-        const row_view<float> rows[] = {row_of(worker.target, 0)};
-        const row_span_provider<float> provider(rows, std::span<const row_transform>(&transform, 1));
-        workspace scratch = memory.over(memory.verify, verify_workspace_size(vocab_size, transform, 1));
-        verify_request request;
-        request.remaining_budget = 1;  // no bonus token
-        const uniforms random{source, position, round};
-        const verdict said =
-            demand(from_law ? token_rule{}.verify(exec::simd, std::span<const draft>(&*from_law, 1), provider, random,
-                                                  request, scratch)
-                            : lossy_token_rule{}.verify(exec::simd, std::span<const mismatched_draft>(&claimed, 1),
-                                                        provider, random, request, scratch),
-                   "verify");
-        step.accepted = said.accepted == 1;
-        committed = step.accepted ? step.drafted : said.next_token;
-        step.carried = carried;
-        uploads += 1;
-      }
-      observe(step, hlm_view{worker.drafter.logits(0), worker.target.logits(0), worker.drafter.attention(0)});
-    }
-    carried = step.sent ? 0 : carried + 1;
-    text.steps.push_back(step);
-    if (committed == tinylm::tokenizer::end_token) break;
-    text.tokens.push_back(committed);
-    known.push_back(committed);
-    next.assign(1, committed);
-  }
-  return text;
-}
-
-[[nodiscard]] inline hlm_text write_hlm_text(lab_worker& worker, std::span<const token_id> prompt,
-                                             const hlm_system& system, double temperature, std::uint32_t tokens,
-                                             std::uint64_t seed) {
-  return write_hlm_text(worker, prompt, system, temperature, tokens, seed, false,
-                        [](const hlm_step&, const hlm_view&) {});
-}
+                                      double temperature, std::uint32_t tokens, std::uint64_t seed,
+                                      bool ask_always = false, const hlm_observer& observe = {});
 
 }  // namespace lab
 

@@ -3,7 +3,7 @@
 // file is empty.
 #if defined(SPECVERIFY_TINYLM_DIRECTORY)
 
-#include "../../../apps/lab/hlm_figures.hpp"
+#include "../../../apps/lab/hlm_outcomes.hpp"
 
 #include <vector>
 
@@ -28,13 +28,24 @@ lab::hlm_outcome outcome_of(int sent, const std::vector<double>& solved) {
 TEST_CASE("lab: between two shares of uploads a family solves the mixture of its neighbours, problem by problem") {
   const lab::hlm_outcome none = outcome_of(0, {0, 0}), some = outcome_of(4, {1, 0}), all = outcome_of(10, {1, 1});
   const std::vector<const lab::hlm_outcome*> family{&all, &none, &some};  // in any order
-  CHECK(lab::solved_at(family, 0.4) == std::vector<double>{1, 0});
-  CHECK(lab::solved_at(family, 0.2)[0] == doctest::Approx(0.5));
-  CHECK(lab::solved_at(family, 0.2)[1] == 0);
-  CHECK(lab::solved_at(family, 0.7)[0] == 1);
-  CHECK(lab::solved_at(family, 0.7)[1] == doctest::Approx(0.5));
-  CHECK(lab::solved_at(family, 0) == none.solved);
-  CHECK(lab::solved_at(family, 1) == all.solved);
+  const auto solved_at = [&](double share) { return lab::solved_by(family, lab::mixture_at(family, share)); };
+  CHECK(solved_at(0.4) == std::vector<double>{1, 0});
+  CHECK(solved_at(0.2)[0] == doctest::Approx(0.5));
+  CHECK(solved_at(0.2)[1] == 0);
+  CHECK(solved_at(0.7)[0] == 1);
+  CHECK(solved_at(0.7)[1] == doctest::Approx(0.5));
+  CHECK(solved_at(0) == none.solved);
+  CHECK(solved_at(1) == all.solved);
+}
+
+TEST_CASE("lab: a mixture sends the share that was asked for, also of texts of other lengths") {
+  lab::hlm_outcome none = outcome_of(0, {0, 0}), some = outcome_of(4, {1, 0});
+  for (lab::hlm_text& text : none.texts) text.steps.resize(40);  // skipping made these texts longer
+  const std::vector<const lab::hlm_outcome*> family{&some, &none};
+  for (const double share : {0.05, 0.2, 0.35})
+    CHECK(lab::upload_share(family, lab::mixture_at(family, share)) == doctest::Approx(share));
+  CHECK(lab::upload_share(family, lab::mixture_at(family, 0.9)) == doctest::Approx(0.4));  // as much as it can
+  CHECK(lab::mixture_at(family, 0.2).part > 0.5);  // 0.5 would send 4 of 50 tokens
 }
 
 TEST_CASE("lab: a threshold is chosen by the share of problem tokens that it sends") {
