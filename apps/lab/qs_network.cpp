@@ -86,8 +86,8 @@ double draw_network(const lab_context& context, std::span<const network_place> p
     for (std::size_t j = 0; j < network_labels.size(); ++j) {
       const estimate e = speed_of(at.played[j], context.seed("qs_network_interval"));
       p.curves[j].add(k, e.value, e.low, e.high);
-      t.rows.push_back({at.name, network_labels[j] + (j == 2 ? " " + action_name(at.best_static) : std::string()),
-                        interval(e.value, e.low, e.high, 4)});
+      t.rows.push_back(
+          {at.name, network_labels[j] + (j == 2 ? " " + action_name(at.best_static) : std::string()), speed_text(e)});
     }
     least = std::min(least, at.played[4].throughput() / at.played[2].throughput());
   }

@@ -80,6 +80,10 @@ using qs_player = std::function<specverify::window_action(const specverify::obse
 [[nodiscard]] inline estimate speed_of(const qs_played& of, std::uint64_t seed) {
   return ratio_estimate(of.tokens, of.seconds, seed, 300);
 }
+//! Returns "28.8 [28.2, 29.4]", or the number alone if all texts have the same speed, as with the target alone.
+[[nodiscard]] inline std::string speed_text(const estimate& e) {
+  return e.high - e.low < 1e-9 * e.value ? number(e.value, 4) : interval(e.value, e.low, e.high, 4);
+}
 //! Returns the change of the tokens per second from `base` to `of`, text by text.
 [[nodiscard]] inline estimate gain_over(const qs_played& of, const qs_played& base, std::uint64_t seed) {
   return ratio_change(of.tokens, of.seconds, base.tokens, base.seconds, seed, 300);

@@ -122,7 +122,7 @@ speeds draw_speed(const lab_context& context, std::span<const speed_place> place
       const std::string action = j == speed_best         ? " " + action_name(results[k].best)
                                  : j == speed_mismatched ? " " + action_name(results[k].best_mismatched)
                                                          : "";
-      t.rows.push_back({places[k].name, speed_labels[j] + action, interval(e.value, e.low, e.high, 4),
+      t.rows.push_back({places[k].name, speed_labels[j] + action, speed_text(e),
                         number(100 * (e.value / speed[k][speed_target].value - 1), 3) + " %"});
     }
   }

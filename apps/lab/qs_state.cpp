@@ -119,7 +119,7 @@ void draw_state(const lab_context& context, const std::array<state_result, 3>& r
           j == state_best    ? " " + action_name(at.best)
           : j == state_kinds ? " (prose " + action_name(at.of_prose) + ", problems " + action_name(at.of_problems) + ")"
                              : "";
-      t.rows.push_back({state_links[k], state_labels[j] + actions, interval(e.value, e.low, e.high, 4),
+      t.rows.push_back({state_links[k], state_labels[j] + actions, speed_text(e),
                         change_text(gain_over(at.played[j], at.played[state_best], context.seed("qs_state_gain")))});
     }
   }
@@ -218,7 +218,7 @@ void draw_coarse(const lab_context& context, const std::array<coarse_result, 3>&
                                  : j == wide_static ? " " + action_name(results[k].wide)
                                                     : "";
       t.rows.push_back(
-          {state_links[k], coarse_labels[j] + action, interval(e.value, e.low, e.high, 4),
+          {state_links[k], coarse_labels[j] + action, speed_text(e),
            change_text(gain_over(results[k].test[j], results[k].test[paper_static], context.seed("qs_coarse_gain")))});
     }
   }

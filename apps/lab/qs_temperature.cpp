@@ -72,8 +72,7 @@ void draw_heated(const lab_context& context, std::span<const heated> results, fi
                                    : j == heated_mismatched ? " " + action_name(at.best_mismatched[k])
                                                             : "";
         t.rows.push_back(
-            {heated_links[k], number(at.temperature), temperature_labels[j] + action,
-             interval(e.value, e.low, e.high, 4),
+            {heated_links[k], number(at.temperature), temperature_labels[j] + action, speed_text(e),
              change_text(gain_over(at.played[k][j], at.played[k][heated_target], context.seed("qs_temperature_gain"))),
              number(at.acceptance[1], 3) + ", " + number(at.sampled_first[1], 3)});
       }

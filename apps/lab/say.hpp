@@ -14,10 +14,12 @@ namespace lab {
   return e.high < 0 ? below : e.low > 0 ? above : level;
 }
 
-//! Returns "-3.1 % [-5.2, -1]" for a change given as a share.
+//! Returns "-3.1 % [-5.2, -1]" for a change given as a share. If no sample differs, the words say so instead of an
+//! interval of no width.
 [[nodiscard]] inline std::string change_text(const estimate& e) {
-  return (e.value > 0 ? "+" : "") + number(100 * e.value, 3) + " % [" + number(100 * e.low, 3) + ", " +
-         number(100 * e.high, 3) + "]";
+  const std::string value = (e.value > 0 ? "+" : "") + number(100 * e.value, 3) + " %";
+  if (e.low == e.high) return value + " (the same in every sample)";
+  return value + " [" + number(100 * e.low, 3) + ", " + number(100 * e.high, 3) + "]";
 }
 
 //! Margin within which two results are equivalent: 3 points of the problems, or 3 % of a speed. It was set before any

@@ -177,7 +177,8 @@ void say_bits(const std::vector<bit_sums>& all, std::uint32_t vocab_size, double
   double lattice = 0;
   for (const bit_sums& sums : all) lattice = std::max(lattice, sums.lattice);
   f.answer(
-      "sqs.algorithm2", met_if(lattice <= 1), "TV(q-, q^) is at most " + number(lattice, 3) + " of the bound K / (4 l)",
+      "sqs.algorithm2", met_if(lattice <= 1 + 1e-9),
+      "TV(q-, q^) is at most " + number(lattice, 3) + " of the bound K / (4 l)",
       "over all supports of this figure; the input is renormalized as in (17), which the listing forgets (errata E6)");
   f.compare("cost of a larger support", "grows with K, then falls: dense costs " + number(dense) + " bits here",
             "without zero counts, on the wire: " + number(all[7].drop_wire / all[7].drafts) +

@@ -174,6 +174,26 @@ void say_sizes(const temperature_run& run, figure& f) {
       "N_tot-rej also counts the drafts after the first rejected one; the sessions count drafted and accepted drafts");
 }
 
+//! Says which systems are slower than the target that writes alone.
+void say_alone(const temperature_run& run, figure& f) {
+  std::string words;
+  for (std::size_t b = 0; b < run.blocks.size(); ++b) {
+    std::size_t slower = 0, all = 0;
+    for (const auto& system : run.results[b].test) {
+      for (const sqs_sums& at : system) {
+        all += 1;
+        slower +=
+            ratio_estimate(at.milliseconds, at.tokens, run.context.seed("sqs_latency"), 400).low > target_alone_ms();
+      }
+    }
+    words += (b == 0 ? "" : "; ") + run.blocks[b].name + ": slower in " + std::to_string(slower) + " of " +
+             std::to_string(all) + " cells (system and temperature)";
+  }
+  f.compare("against the target alone, " + number(target_alone_ms()) + " ms a token", "not said", words,
+            "counted where the whole interval is above the target's time; the target alone drafts nothing and sends "
+            "nothing up, so a draft of 25.6 ms must be accepted to pay");
+}
+
 void check_temperature(const temperature_run& run, figure& f) {
   bool counts = true, more = true;
   for (const block_result& of : run.results) {
@@ -221,6 +241,7 @@ void run_sqs_temperature(lab_context& context, figure& f) {
   list_duels(run, f);
   say_crossover(run, f);
   say_sizes(run, f);
+  say_alone(run, f);
   check_temperature(run, f);
   f.compare("windows at B = 5000",
             "K-SQS: up to 135 drafts at K = 2, and none for 586 <= K <= 49768 (V = 50257); C-SQS: 93, and 583 to 49770",

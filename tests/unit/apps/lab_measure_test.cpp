@@ -5,6 +5,7 @@
 
 #include "../../../apps/lab/figure.hpp"
 #include "../../../apps/lab/measure.hpp"
+#include "../../../apps/lab/plot.hpp"
 #include "../../../apps/lab/say.hpp"
 
 #include <vector>
@@ -48,6 +49,7 @@ TEST_CASE("words follow the interval, not the value") {
   CHECK(lab::standing(lab::estimate{-0.2, -0.3, -0.1}, -0.25, -0.25) == "met");
   CHECK(lab::standing(lab::estimate{0.2, 0.1, 0.3}, -0.25, -0.25) == "not met: the sign is the opposite");
   CHECK(lab::change_text({-0.031, -0.052, -0.01}) == "-3.1 % [-5.2, -1]");
+  CHECK(lab::change_text({0, 0, 0}) == "0 % (the same in every sample)");
   lab::figure f;
   CHECK_THROWS_AS(f.compare("speed", "+5 %", "+4 %", ""), std::logic_error);
   CHECK_THROWS_AS(f.compare("speed", "+5 %", "", "smaller"), std::logic_error);
