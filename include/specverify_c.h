@@ -233,7 +233,8 @@ SPECVERIFY_API uint32_t specverify_edge_keep_from(const specverify_edge* edge);
 // Code of the ids in drafts.
 enum specverify_id_code {
   SPECVERIFY_ID_CODE_PLAIN = 0,
-  SPECVERIFY_ID_CODE_PRIOR = 1  // by the table that both sides have (specverify_prior)
+  SPECVERIFY_ID_CODE_PRIOR = 1,  // by the table that both sides have (specverify_prior)
+  SPECVERIFY_ID_CODE_NOISE = 2   // by the table and the shared noise
 };
 // Returns the code of drafted ids that the last handshake agreed on; SPECVERIFY_ID_CODE_PLAIN before the first one.
 SPECVERIFY_API uint32_t specverify_edge_agreed_id_code(const specverify_edge* edge);

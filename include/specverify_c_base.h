@@ -190,6 +190,7 @@ typedef struct specverify_edge_options {
   // greedy, shared-noise, wisv: codes the ids if the cloud has the same table. Must outlive the session. null: plain
   // ids
   const specverify_prior* prior;
+  uint32_t ids;  // with `prior`: the code of ids that the edge asks for, SPECVERIFY_ID_CODE_...; 2 needs shared-noise
 } specverify_edge_options;
 
 SPECVERIFY_API specverify_status specverify_edge_options_init(specverify_edge_options* made, size_t size, uint32_t abi);

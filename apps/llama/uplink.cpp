@@ -30,8 +30,11 @@ struct arguments : recorded::uplink_arguments {
 
 constexpr char default_target[] = "SmolLM2-135M-Instruct.Q4_1", default_drafter[] = "SmolLM2-135M-Instruct.Q2_K";
 //! Goals for the default pair.
-constexpr recorded::uplink_goal goals[] = {
-    {false, 4, 20.5, 0}, {false, 8, 18.5, 0}, {true, 4, 15.7, 0}, {true, 8, 13.7, 0}};
+constexpr recorded::uplink_goal goals[] = {{specverify::id_code::plain, 4, 20.5, 0},
+                                           {specverify::id_code::plain, 8, 18.5, 0},
+                                           {specverify::id_code::prior, 4, 15.7, 0},
+                                           {specverify::id_code::prior, 8, 13.7, 0},
+                                           {specverify::id_code::noise, 4, 14.3, 0}};
 
 void add_own_options(CLI::App& app, arguments& given) {
   add_model_options(app, given);

@@ -20,8 +20,9 @@ struct arguments : recorded::uplink_arguments {
               prose = "apps/lab/data/prose.txt";
 };
 
-constexpr recorded::uplink_goal goals[] = {
-    {false, 4, 16.8, 0}, {false, 8, 14.6, 0}, {true, 4, 14.5, 24.8}, {true, 8, 12.2, 0}};
+constexpr recorded::uplink_goal goals[] = {{sv::id_code::plain, 4, 16.8, 0},    {sv::id_code::plain, 8, 14.6, 0},
+                                           {sv::id_code::prior, 4, 14.5, 24.8}, {sv::id_code::prior, 8, 12.2, 0},
+                                           {sv::id_code::noise, 4, 10.8, 0},    {sv::id_code::noise, 8, 8.5, 0}};
 
 int run(int argc, char** argv) try {
   arguments given;

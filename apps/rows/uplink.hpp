@@ -4,14 +4,13 @@
 #ifndef SPECVERIFY_APPS_ROWS_UPLINK_HPP
 #define SPECVERIFY_APPS_ROWS_UPLINK_HPP
 
-#include <specverify/codec/prior_table.hpp>
+#include <specverify/codec/token_prior.hpp>
 #include <specverify/host/drive.hpp>
 #include <specverify/session/cloud.hpp>
 #include <specverify/session/systems.hpp>
 
 #include "../demand.hpp"
 #include "agreement.hpp"
-#include "prior_texts.hpp"
 #include "work_clock.hpp"
 
 #include <CLI/CLI.hpp>
@@ -135,7 +134,7 @@ class noted_engine {
 //! Sums over the texts of one system.
 struct measured {
   sv::session_statistics edge;
-  double id_bits = 0;                // bits of the drafted ids, without headers and rounding
+  sv::range_encoder ids{{}};         // counts the bytes of the drafted ids, without headers and rounding per message
   std::uint64_t sent_bytes = 0;      // bytes of all draft messages, repeated ones included
   agreement sum{};                   // sums over the evaluated drafts
   double variance = 0;               // variance of the number of drafts that shared noise accepts
@@ -171,16 +170,18 @@ class messages {
   bool finished_ = false;
 };
 
-//! A method, and whether a table codes its ids.
+//! A method, and the code of the ids.
 struct uplink_method {
   const char *label, *system;
-  bool coded = false;  // whether a table that both sides have codes the ids
+  sv::id_code ids = sv::id_code::plain;  // with another code, both sides have the table
+  [[nodiscard]] bool coded() const { return ids != sv::id_code::plain; }
 };
 inline constexpr uplink_method uplink_methods[] = {{"k-sqs", "k-sqs"},
                                                    {"greedy", "greedy"},
-                                                   {"  with table", "greedy", true},
+                                                   {"  with table", "greedy", sv::id_code::prior},
                                                    {"shared-noise", "shared-noise"},
-                                                   {"  with table", "shared-noise", true}};
+                                                   {"  with table", "shared-noise", sv::id_code::prior},
+                                                   {"  with noise", "shared-noise", sv::id_code::noise}};
 
 //! Sessions of a pair of engines. Each text begins with another prompt.
 template <class Engine>
@@ -207,7 +208,10 @@ class experiment {
     device.fingerprint = pair_.fingerprint;
     device.stop_tokens = pair_.ends;
     device.token_budget = given_.tokens;
-    if (one.coded) device.prior = &table_;
+    if (one.coded()) {
+      device.prior = &table_;
+      device.ids = one.ids;
+    }
     auto edge = demand(sv::make_edge(device, one.system, {{"max_draft_length", static_cast<double>(draft_length)}}),
                        one.system);
     edge.set_ordered_and_whole(true);
@@ -221,7 +225,7 @@ class experiment {
     service.vocab_size = pair_.vocab_size;
     service.fingerprint = pair_.fingerprint;
     service.stop_tokens = pair_.ends;
-    service.priors = {&table, one.coded ? std::size_t{1} : 0};
+    service.priors = {&table, one.coded() ? std::size_t{1} : 0};
     auto cloud = demand(sv::make_cloud(service), "cloud");
     cloud.set_ordered_and_whole(true);
     return cloud;
@@ -247,7 +251,7 @@ class experiment {
         });
         if (cloud.last_round().round != round) {
           note(cloud.last_round(), small, large, made);
-          made.id_bits += id_bits(one, edge.text(), large.drafts());
+          count_ids(one, cloud.noise(), edge.text(), large.drafts(), made.ids);
         }
         round = cloud.last_round().round;
       } else {
@@ -263,13 +267,19 @@ class experiment {
     made.sent_bytes += up.draft_bytes();
   }
 
-  //! Returns the bits of the ids of `drafts` after the text `before`, without header and rounding.
-  [[nodiscard]] double id_bits(const uplink_method& one, std::span<const sv::token_id> before,
-                               std::span<const sv::token_id> drafts) const {
-    if (!one.coded) return static_cast<double>(drafts.size()) * sv::ceil_log2(pair_.vocab_size);
-    priors::id_text text{{before.begin(), before.end()}, before.size()};
-    text.ids.insert(text.ids.end(), drafts.begin(), drafts.end());
-    return priors::bits_of(table_, {&text, 1}).table;
+  //! Adds the ids of `drafts` after the text `before` to a code that only counts.
+  void count_ids(const uplink_method& one, const sv::coupling_noise& noise, std::span<const sv::token_id> before,
+                 std::span<const sv::token_id> drafts, sv::range_encoder& to) const {
+    std::vector<sv::token_id> text(before.begin(), before.end());
+    text.insert(text.end(), drafts.begin(), drafts.end());
+    sv::id_noise known;
+    if (one.ids == sv::id_code::noise) known = {noise, static_cast<std::uint32_t>(before.size())};
+    if (one.coded()) {
+      demand(sv::encode_ids(to, table_, text, before.size(), known), one.system);
+    } else {
+      for (const sv::token_id id : drafts)
+        to.uniform(static_cast<std::uint32_t>(id), std::uint64_t{1} << sv::ceil_log2(pair_.vocab_size));
+    }
   }
 
   //! Adds the agreement of the two models at the evaluated drafts of a round, where both models have read the same

@@ -21,11 +21,11 @@ namespace recorded {
 [[nodiscard]] inline bool sends_distributions(const uplink_method& one) {
   return std::string_view(one.system) == "k-sqs";
 }
-[[nodiscard]] inline bool has_plain_ids(const uplink_method& one) { return !one.coded && !sends_distributions(one); }
+[[nodiscard]] inline bool has_plain_ids(const uplink_method& one) { return !one.coded() && !sends_distributions(one); }
 
 //! A goal of shared noise.
 struct uplink_goal {
-  bool coded;
+  sv::id_code ids;
   std::uint32_t draft_length;
   double bits_per_draft, bits_per_token;  // 0: no goal
 };
@@ -41,7 +41,8 @@ inline bool print_bits(const uplink_method& one, std::uint32_t draft_length, con
                again = 8 * static_cast<double>(made.sent_bytes) - bits;
   const double lengths = draft_length + 1;  // a range code takes no whole number of bits for the number of drafts
   const double header = rounds * (12 + (has_plain_ids(one) ? std::ceil(std::log2(lengths)) : std::log2(lengths)));
-  const double ids = sends_distributions(one) ? bits - header : made.id_bits;
+  const double ids =
+      sends_distributions(one) ? bits - header : 8 * static_cast<double>(sv::range_encoder(made.ids).finish());
   std::printf("%-12s %2u %8.2f %8.2f %8.2f", one.label, draft_length, bits / drafted, ids / drafted, header / drafted);
   if (sends_distributions(one)) {
     std::printf(" %8s", "-");
@@ -52,7 +53,7 @@ inline bool print_bits(const uplink_method& one, std::uint32_t draft_length, con
               8 * static_cast<double>(edge.bytes_down) / emitted);
   bool good = true;
   for (const uplink_goal& its : goals) {
-    if (!shares_noise(one) || one.coded != its.coded || draft_length != its.draft_length) continue;
+    if (!shares_noise(one) || one.ids != its.ids || draft_length != its.draft_length) continue;
     std::printf("  %.1f", its.bits_per_draft);
     good = good && bits / drafted <= its.bits_per_draft;
     if (its.bits_per_token == 0) continue;
@@ -94,7 +95,7 @@ struct uplink_result {
 
 [[nodiscard]] inline uplink_cost cost_of(const uplink_method& one, const sv::session_statistics& edge) {
   const double drafted = static_cast<double>(edge.drafted), head = 16 * static_cast<double>(edge.rounds);
-  return {one.coded ? 'S' : 'K', static_cast<double>(edge.accepted) / static_cast<double>(edge.evaluated),
+  return {one.coded() ? 'S' : 'K', static_cast<double>(edge.accepted) / static_cast<double>(edge.evaluated),
           (8 * static_cast<double>(edge.draft_bytes) - head) / drafted};
 }
 
@@ -120,7 +121,7 @@ template <class Engine>
   for (uplink_result& of : results) {
     const uplink_method& one = *of.method;
     report.good = print_acceptance(one, of.draft_length, of.made) && report.good;
-    const bool is_best = shares_noise(one) && one.coded;
+    const bool is_best = shares_noise(one) && one.ids == sv::id_code::prior;
     // the chart omits greedy, because its text differs
     if (of.draft_length == 8 && (sends_distributions(one) || is_best)) costs.push_back(cost_of(one, of.made.edge));
     if (of.draft_length == 4 && is_best) report.rounds = std::move(of.made.rounds);

@@ -32,6 +32,7 @@ constexpr void for_each_number(specverify_edge_options& c, sv::edge_options& mad
   visit(c.max_ahead, made.max_ahead);
   visit(c.journal_drafts, made.journal_drafts, 2u);
   visit(c.mode, made.mode, 1u);
+  visit(c.ids, made.ids, static_cast<std::uint32_t>(sv::id_code::noise));
 }
 template <class Visit>
 constexpr void for_each_number(specverify_cloud_options& c, sv::cloud_options& made, Visit&& visit) noexcept {

@@ -178,12 +178,15 @@ static void write_table(unsigned seed, uint8_t table[table_bytes]) {
   for (unsigned i = 0; i < V; ++i) table[80 + i] = (uint8_t)(i * seed % 61);
 }
 
-// Writes one text; the device and the cloud have these tables. Returns the bytes of the drafts.
-static uint64_t run_coded(const specverify_prior* device_has, const specverify_prior* cloud_has, int32_t text[64]) {
+// Writes one text; the device and the cloud have these tables, and the device asks for this code of ids. Returns the
+// bytes of the drafts.
+static uint64_t run_coded(const specverify_prior* device_has, const specverify_prior* cloud_has, uint32_t ids,
+                          int32_t text[64]) {
   const specverify_system system = system_of("shared-noise");
   specverify_edge_options device = device_options();
   specverify_cloud_options service = service_options();
   device.prior = device_has;
+  device.ids = ids;
   service.priors = &cloud_has;
   service.prior_count = cloud_has != NULL;
   small.noise = 2, small.scalar = large.scalar = SPECVERIFY_FLOAT;
@@ -196,7 +199,7 @@ static uint64_t run_coded(const specverify_prior* device_has, const specverify_p
   CHECK(specverify_edge_agreed_id_code(edge) == SPECVERIFY_ID_CODE_PLAIN);
   IS(specverify_run_pair(edge, &drafter, cloud, &target, NULL), ok);
   const int both = device_has != NULL && device_has == cloud_has;
-  CHECK(specverify_edge_agreed_id_code(edge) == (both ? SPECVERIFY_ID_CODE_PRIOR : SPECVERIFY_ID_CODE_PLAIN));
+  CHECK(specverify_edge_agreed_id_code(edge) == (both ? ids : SPECVERIFY_ID_CODE_PLAIN));
   CHECK(specverify_cloud_agreed_id_code(cloud) == specverify_edge_agreed_id_code(edge));
   size_t count = 0;
   const int32_t* const written = specverify_edge_text(edge, &count, NULL);
@@ -227,10 +230,14 @@ static void check_prior(void) {
   bytes[0] = 'X';
   IS(specverify_prior_create(bytes, sizeof bytes, V, NULL, &none), prior_header);
   int32_t text[2][64];
-  const uint64_t plain = run_coded(NULL, NULL, text[0]);
-  CHECK(run_coded(one, one, text[1]) != plain);
+  const uint32_t by_table = SPECVERIFY_ID_CODE_PRIOR, by_noise = SPECVERIFY_ID_CODE_NOISE;
+  CHECK(device_options().ids == by_table);
+  const uint64_t plain = run_coded(NULL, NULL, by_table, text[0]), coded = run_coded(one, one, by_table, text[1]);
+  CHECK(coded != plain);
   CHECK(memcmp(text[0], text[1], 164) == 0);
-  CHECK(run_coded(one, other, text[1]) == plain && run_coded(one, NULL, text[1]) == plain);
+  CHECK(run_coded(one, one, by_noise, text[1]) < coded);
+  CHECK(memcmp(text[0], text[1], 164) == 0);
+  CHECK(run_coded(one, other, by_table, text[1]) == plain && run_coded(one, NULL, by_table, text[1]) == plain);
   CHECK(memcmp(text[0], text[1], 164) == 0);
   // Options that no session can have.
   specverify_edge_options device = device_options();
@@ -238,6 +245,13 @@ static void check_prior(void) {
   specverify_edge* edge = NULL;
   const specverify_system laws = system_of("k-sqs");
   IS(specverify_edge_create(&device, &laws, NULL, &edge), invalid_argument);
+  const specverify_system races = system_of("shared-noise");
+  device.ids = 3;
+  const specverify_status unknown = specverify_edge_create(&device, &races, NULL, &edge);
+  CHECK(unknown.code == specverify_errc_invalid_argument && unknown.where == offsetof(specverify_edge_options, ids));
+  device.ids = by_noise;
+  device.prior = NULL;
+  IS(specverify_edge_create(&device, &races, NULL, &edge), invalid_argument);
   specverify_cloud_options service = service_options();
   specverify_cloud* cloud = NULL;
   const specverify_prior* all[17] = {one, other, NULL};

@@ -79,6 +79,7 @@ std::uint64_t allocations_of(Policy policy, const system_options& system, std::u
   if (system.coded) {
     device.noise = noise_kind::philox;
     device.prior = table;
+    device.ids = id_code::noise;
   }
   device.token_budget = 60;
   device.max_text_length = 128;
