@@ -73,7 +73,7 @@ void draw_power(figure& f, const cell_study& study) {
   const ui_point* shown[] = {&study.points[study.alone], &study.cell(3, 1.5), &study.cell(11, 0.5),
                              &study.cell(3, 1.5, true)};
   for (const ui_point* p : shown) over.add(p->label);
-  for (const char* label : {"paper, U-HLM", "paper, k 3", "paper, k 11"}) over.add(label);
+  for (const char* label : {"paper, 31.6 %", "paper, 40.7 %", "paper, 43.6 %"}) over.add(label);
   for (const double watts : {1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 250.0}) {
     const round_energies energy = energies_with_server(watts);
     std::vector<std::string> cells{number(watts)};

@@ -157,7 +157,8 @@ void say_signals(figure& f, const signal_tokens& tokens, std::uint64_t seed) {
                                                                      {"sharpness, k = 3", tokens.sharpness3},
                                                                      {"sharpness, k = 11", tokens.sharpness11}};
   estimate weight, sharp_meaning, sharp_uncertain;
-  for (const auto& [label, score] : signals) {
+  for (const auto& [label, values] : signals) {
+    const std::span<const double> score = values;
     const estimate with_u = detail::correlation_over_texts(r, score, r.uncertainty, seed);
     const auto auc = [&](const std::vector<bool>& positive, std::span<const std::size_t> of) {
       return auc_over_texts(r, score, positive, of, seed);
