@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Times encoding and decoding of 8 ids by a table of id weights, after a text of 2 000 ids, for three sizes of
-//! vocabulary. `lists` is a table with lists of 16 followers after half of the ids, `weights` one without lists.
+//! vocabulary. `lists` is a table with lists of 16 followers after half of the ids, `weights` one without lists,
+//! and `noise` one with lists, with shared noise.
 #include <specverify/codec/token_prior.hpp>
 #include <specverify/core/random.hpp>
 
@@ -49,22 +50,23 @@ std::vector<token_id> text_of(std::uint32_t vocab_size) {
   return text;
 }
 
-void code(benchmark::State& state, bool lists, bool decodes) {
+void code(benchmark::State& state, bool lists, bool decodes, noise_kind kind = noise_kind::none) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   const prior_table table = table_of(vocab_size, lists);
   std::vector<token_id> text = text_of(vocab_size);
   std::array<std::byte, 64> bytes{};
+  const id_noise noise{{kind, 7}, text_size};
   range_encoder first(bytes);
-  if (!encode_ids(first, table, text, text_size).ok()) state.SkipWithError("the ids are not coded");
+  if (!encode_ids(first, table, text, text_size, noise).ok()) state.SkipWithError("the ids are not coded");
   const std::size_t size = first.finish();
   for (auto _ : state) {
     if (decodes) {
       range_decoder decoder(std::span<const std::byte>(bytes).first(size));
-      benchmark::DoNotOptimize(decode_ids(decoder, table, text, text_size));
+      benchmark::DoNotOptimize(decode_ids(decoder, table, text, text_size, noise));
       if (!decoder.finish().ok()) state.SkipWithError("the code is not read");
     } else {
       range_encoder encoder(bytes);
-      benchmark::DoNotOptimize(encode_ids(encoder, table, text, text_size));
+      benchmark::DoNotOptimize(encode_ids(encoder, table, text, text_size, noise));
       benchmark::DoNotOptimize(encoder.finish());
     }
   }
@@ -75,5 +77,7 @@ BENCHMARK_CAPTURE(code, encode_weights, false, false)->Arg(4096)->Arg(49152)->Ar
 BENCHMARK_CAPTURE(code, decode_weights, false, true)->Arg(4096)->Arg(49152)->Arg(128256);
 BENCHMARK_CAPTURE(code, encode_lists, true, false)->Arg(4096)->Arg(49152)->Arg(128256);
 BENCHMARK_CAPTURE(code, decode_lists, true, true)->Arg(4096)->Arg(49152)->Arg(128256);
+BENCHMARK_CAPTURE(code, encode_noise, true, false, noise_kind::philox)->Arg(4096)->Arg(49152)->Arg(128256);
+BENCHMARK_CAPTURE(code, decode_noise, true, true, noise_kind::philox)->Arg(4096)->Arg(49152)->Arg(128256);
 
 }  // namespace

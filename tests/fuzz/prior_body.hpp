@@ -29,6 +29,25 @@ inline void check_parts(const specverify::token_prior& prior, std::uint32_t voca
   if (first != prior.total() || first > std::uint64_t{1} << 32) std::abort();
 }
 
+//! Decodes ids with noise, which must be in the vocabulary and, if the code is good, encode to the same bytes.
+inline void check_noise(const specverify::prior_table& table, std::span<const std::byte> code) {
+  using namespace specverify;
+  const id_noise noise{{noise_kind::philox, 7}, 3};
+  std::array<token_id, 8> ids{};
+  range_decoder decoder(code);
+  if (!decode_ids(decoder, table, ids, 0, noise).ok()) std::abort();
+  for (const token_id id : ids) {
+    if (id < 0 || static_cast<std::uint32_t>(id) >= table.vocab_size()) std::abort();
+  }
+  const auto used = decoder.finish();
+  if (!used) return;
+  std::array<std::byte, 6 * 8 + 8> again{};
+  range_encoder encoder(again);
+  if (!encode_ids(encoder, table, ids, 0, noise).ok() || encoder.finish() != *used ||
+      !std::equal(again.begin(), again.begin() + static_cast<std::ptrdiff_t>(*used), code.begin()))
+    std::abort();
+}
+
 //! Returns 0 if the table is refused, 1 if only the code is, 2 if both are good.
 inline int prior_input(std::span<const std::byte> input) {
   using namespace specverify;
@@ -46,6 +65,7 @@ inline int prior_input(std::span<const std::byte> input) {
     if (id < 0 || static_cast<std::uint32_t>(id) >= vocab_size) std::abort();
   }
   check_parts(token_prior(*table, ids), vocab_size);
+  check_noise(*table, code);
   const auto used = decoder.finish();
   if (!used) return 1;
   std::array<std::byte, 4 * 64 + 8> again{};

@@ -160,14 +160,16 @@ inline void give_gate(simulated_system& to, const sv::fixed_window& window, dice
 
 }  // namespace parts
 
-//! Gives the sides of an ids-only system tables for the code of ids: none, the same, or different ones.
-inline void give_tables(simulated_system& to, std::uint64_t seed) {
+//! Gives the sides of an ids-only system tables for the code of ids: none, the same, or different ones. With shared
+//! noise, half of the edges with a table ask for ids coded with noise.
+inline void give_tables(simulated_system& to, std::uint64_t seed, bool has_noise) {
   const std::uint64_t chosen = mix(seed ^ 0x7AB1E5);
   static const std::array all{&table_of(24, 2), &table_of(24, 1)};
   const std::array<std::span<const sv::prior_table* const>, 4> of_cloud{
       std::span(all), std::span(all).last(1), std::span(all).first(1), std::span(all).first(0)};
   if (chosen % 4 != 0) to.device.prior = all[1];
   to.service.priors = of_cloud[chosen / 4 % 4];
+  if (has_noise && to.device.prior != nullptr && chosen / 16 % 2 == 0) to.device.ids = sv::id_code::noise;
 }
 
 inline void write_ahead(sv::edge_options& device) {
@@ -188,7 +190,8 @@ inline simulated_system draw_system(kind_of_system kind, std::uint64_t seed, boo
   if (unconditional) made.service.required = sv::guarantee::unconditional;
   static constexpr std::array<token_id, 1> stops{3};
   if (chance.chance(0.3)) o.stop_tokens = made.service.stop_tokens = stops;
-  if (kind >= kind_of_system::greedy && kind <= kind_of_system::semantic_lazy) give_tables(made, seed);  // only ids
+  if (kind >= kind_of_system::greedy && kind <= kind_of_system::semantic_lazy)  // only ids
+    give_tables(made, seed, kind == kind_of_system::shared_noise);
   switch (kind) {
     case kind_of_system::greedy:
     case kind_of_system::shared_noise:

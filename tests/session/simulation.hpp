@@ -220,7 +220,10 @@ class simulation {
     tell("edge", "BEGINS", edge_.disk.size());
     sv::edge_options o = system_.device;
     o.salt = chance_.next();  // other nonces after a restart
-    if (loses_table(edge_)) o.prior = nullptr;
+    if (loses_table(edge_)) {
+      o.prior = nullptr;
+      o.ids = sv::id_code::plain;
+    }
     auto made = system_.make_edge(o);
     if (!made.ok()) return void(fail("edge options"));
     edge_.session.emplace(std::move(made).value());
