@@ -187,8 +187,8 @@ template <lawful_draft Draft>
                                                             std::uint32_t draft_length,
                                                             std::span<const std::byte> message,
                                                             std::span<std::uint64_t> words) noexcept;
-//! Decoding points `payload` into the message. Errors if what = 1: size_mismatch, the errors of check_hidden (`where` =
-//! index of the vector).
+//! After decoding, `payload` points into the message. Errors if what = 1: size_mismatch, the errors of check_hidden
+//! (`where` = index of the vector).
 [[nodiscard]] inline result<std::span<std::byte>> encode_supply(const wire_place& place, const wire_format& format,
                                                                 std::uint32_t draft_length, const supply_message& value,
                                                                 std::span<std::byte> out) noexcept;

@@ -9,8 +9,8 @@
 //!             positions. Near-tie: builds that fuse products and sums differ by less than 4e-7 sum|w_2| in a test with
 //!             6149 inputs below 1 and weights below 1/4.
 //! Deviates:   the device can send the w numbers W_1D h^D instead of the hidden state h^D (W_1D is the part of W_1 for
-//!             h^D). For example, at w = 256 int8 takes 16 times fewer bytes than 2048 numbers in float16, and changes
-//!             g by at most `part_bound`.
+//!             h^D). For example, if w = 256, int8 takes one sixteenth of the bytes of 2048 float16 numbers, and
+//!             changes g by at most `part_bound`.
 //! See:        docs/algorithms/mlp.md, tests/unit/decision_head/mlp_test.cpp (T26), benchmarks/bench_mlp.cpp
 #ifndef SPECVERIFY_DECISION_HEAD_MLP_HPP
 #define SPECVERIFY_DECISION_HEAD_MLP_HPP

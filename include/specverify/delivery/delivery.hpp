@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Delivers whole messages in order and once, over a transport that may lose, repeat, delay or damage datagrams. It is
-//! a pure state machine: no I/O, no clock, no thread.
+//! Delivers whole messages in order and exactly once, over a transport that may lose, repeat, delay or damage
+//! datagrams. It is a pure state machine: no I/O, no clock, no thread.
 //!
 //! Use it in an event loop. After each call, the loop must send the datagrams that `next_datagram` returns, until the
-//! returned span is empty. If a thread may block, use `delivered` instead.
-//! Guarantees: whatever the transport does, messages arrive in order and once, or the connection is lost with link_lost
-//!             or peer_timeout. However, a damaged datagram is accepted if the check (`check_bytes` bytes) matches by
-//!             accident. O(bytes) per datagram; only `make` allocates: `delivery_window` messages of the largest size.
+//! returned span is empty. If blocking a thread is acceptable, use `delivered` instead.
+//! Guarantees: whatever the transport does, messages arrive in order and exactly once, or the connection is lost with
+//!             link_lost or peer_timeout. However, a damaged datagram is accepted if the check (`check_bytes` bytes)
+//!             matches by accident. O(bytes) per datagram; only `make` allocates: `delivery_window` messages of the
+//!             largest size.
 //! See:        docs/algorithms/delivery.md, tests/unit/delivery/{delivery,schedule}_test.cpp
 #ifndef SPECVERIFY_DELIVERY_DELIVERY_HPP
 #define SPECVERIFY_DELIVERY_DELIVERY_HPP

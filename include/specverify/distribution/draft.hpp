@@ -7,7 +7,7 @@
 //! `lossy`.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): sample from the quantized distribution. Requirements
 //!             COR-1, COR-2.
-//! Guarantees: a draw is exact in integers, O(size) and bit-exact. No allocation.
+//! Guarantees: a draw uses exact integer arithmetic and is bit-exact. O(size); no allocation.
 //! See:        docs/algorithms/draft.md, tests/unit/distribution/draft_test.cpp
 #ifndef SPECVERIFY_DISTRIBUTION_DRAFT_HPP
 #define SPECVERIFY_DISTRIBUTION_DRAFT_HPP

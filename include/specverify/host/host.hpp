@@ -60,16 +60,16 @@ template <class Link, class OnOutput>
 
 }  // namespace detail
 
-//! Level 3, the device. The session must be started, restored or recovered. Returns the tokens after the prompt. The
-//! span is valid as long as the session exists.
+//! Level 3, for the device. The session must be started, restored or recovered. Returns the tokens after the prompt.
+//! The span is valid as long as the session exists.
 //!
 //! If `on_output` returns an error for text (committed, tentative or retracted), the call ends the text with
 //! `edge.stop` and waits for the cloud's response; `on_output` then receives only journal records. If it returns an
 //! error for a journal record or a message, the call ends at once, and the host must restore the session.
 //!
 //! If the link is lost and cannot reconnect, the call returns the link's error. You can then `reconnect` the session
-//! and call `generate` again. After unverified_text, the text can continue in a new session with another session id and
-//! the rest of the budget: `generate(another, edge.text(), model, link)`.
+//! and call `generate` again. After the error unverified_text, the text can continue in a new session with another
+//! session id and the rest of the budget: `generate(another, edge.text(), model, link)`.
 //! Errors: the reason why the session failed; errors of `on_output`; the link's error.
 template <execution_policy Policy, host_session Session, language_model Model, transport Link,
           class OnOutput = no_observer>

@@ -91,7 +91,7 @@ concept reconnecting_transport = transport<Link> && requires(Link& link, std::op
   { link.reconnect(until) } -> std::same_as<status>;
 };
 
-//! A session, as the functions of host/ use it.
+//! The session interface that the functions of host/ require.
 template <class Session>
 concept host_session = requires(Session& session, std::span<const std::byte> message, session_time now, status why) {
   { session.next() } -> std::same_as<session_output>;

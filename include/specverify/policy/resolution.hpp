@@ -64,7 +64,7 @@ SPECVERIFY_NAMESPACE_BEGIN
   return {};
 }
 
-//! Returns the grid of every length with every resolution; the actions of one length are neighbours. Actions after the
+//! Returns all combinations of length and resolution; the actions of one length are neighbours. Actions after the
 //! first `max_window_actions` are dropped. Errors: as for `check`.
 [[nodiscard]] constexpr result<action_grid> make_action_grid(std::span<const std::uint32_t> lengths,
                                                              std::span<const std::uint32_t> resolutions) noexcept {

@@ -81,7 +81,7 @@ struct tempered_question {
 
 inline constexpr double exact_slack = 1e-12;
 
-//! A row whose bounds become closer with every read.
+//! A row whose bounds tighten with every read.
 template <class Policy, class Scalar>
 class tempered_reader {
  public:

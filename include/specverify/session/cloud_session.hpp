@@ -115,7 +115,7 @@ class cloud_session : public detail::endpoint {
     return {terms_.noise, derive_noise_key(options_.secret, place_.session_id, options_.salt)};
   }
   //! Returns the code of drafted ids that the last handshake agreed on; `plain` before the first handshake of this
-  //! process. The code is not `plain` only if both sides have the table that the edge names.
+  //! process. Any other code than `plain` needs the table that the edge names, on both sides.
   [[nodiscard]] id_code agreed_id_code() const noexcept { return terms_.format.ids; }
   //! Returns the position of the open round's first draft. Bit 0 of `positions` in the output `score` is the draft
   //! there.

@@ -152,8 +152,8 @@ constexpr void merge(session_statistics& into, const session_statistics& added) 
   if (added.largest_score > into.largest_score) into.largest_score = added.largest_score;
 }
 
-//! Converts a score, or a sum of scores, to the unit of the counters (2^-32), rounded to the nearest. `score` must be
-//! in [0, 2^31].
+//! Converts a score, or a sum of scores, to the unit of the counters (2^-32), rounded to the nearest unit. `score` must
+//! be in [0, 2^31].
 [[nodiscard]] constexpr std::uint64_t score_units(double score) noexcept {
   return static_cast<std::uint64_t>(score * 4294967296.0 + 0.5);
 }

@@ -86,7 +86,8 @@ template <sparsifier Sparsifier>
 //! Returns the index of the state with which the next round begins; states[i] is the state after i drafts. If draft T +
 //! 1 is rejected, the index is T + 1, because the token that replaces this draft is at the same position. If all L =
 //! `drafted` drafts are accepted, the index is L. `beyond_known`: the distribution after the last draft is also known
-//! (because a budget ended the round) and counts for the bonus token; then the index after L accepted drafts is L + 1.
+//! (because a budget ended the round) and is used to draw the bonus token; then the index after L accepted drafts is L
+//! + 1.
 [[nodiscard]] constexpr std::uint32_t resumed_state(std::uint32_t accepted, std::uint32_t drafted,
                                                     bool beyond_known = false) noexcept {
   const std::uint32_t last = drafted + (beyond_known ? 1u : 0u);

@@ -31,7 +31,7 @@ class tail_profile {
  public:
   constexpr tail_profile() noexcept = default;
   //! `descending`: the weights. `sums`: sums[j] is the sum of the first j weights, so there is one more sum than
-  //! weights. Ids without a weight have weight 0. The last sum must be > 0.
+  //! weights. Ids without an entry have weight 0. The last sum must be > 0.
   constexpr tail_profile(std::span<const std::uint32_t> descending, std::span<const std::uint64_t> sums,
                          std::uint32_t vocab_size) noexcept
       : weights_(descending), sums_(sums), vocab_size_(vocab_size) {}

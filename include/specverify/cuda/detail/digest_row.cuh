@@ -278,7 +278,7 @@ template <std::uint32_t InFlight, bool Plain, class Scalar>
   }
 }
 
-//! Opens a row of a batch. `Plain`: it is read as it is stored, because that leaves more registers for loads.
+//! Opens a row of a batch. If `Plain`, reads it as it is stored, because that leaves more registers for loads.
 template <bool Plain, class Scalar>
 [[nodiscard]] __device__ __forceinline__ kernel::row_source<Scalar> open_as(const device_rows<Scalar>& rows,
                                                                             const device_transform& transform,

@@ -208,8 +208,8 @@ __device__ __forceinline__ void read_in_groups(const kernel::row_source<Scalar>&
     add_group(load_group<Loads>(row, aligned, id, stride, bias), id, stride, add);
 }
 
-//! Returns a row's error: the least NaN, otherwise the least +infinity, otherwise row_is_empty. It reads the row again
-//! because errors are rare.
+//! Returns a row's error: the NaN of lowest index, otherwise the +infinity of lowest index, otherwise row_is_empty. It
+//! reads the row again because errors are rare.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ status find_error(const kernel::row_source<Scalar>& row,
                                                            std::uint32_t* room) noexcept {

@@ -39,8 +39,8 @@ template <class Scalar>
   return numeric::is_finite(value) && value >= 0.0 && value <= max_temperature;
 }
 
-//! Returns an integer that orders values and then ids: a larger value gives a larger integer, and of equal values the
-//! smaller id does. A NaN is above all values, and -0 equals +0. The result is never 0, which means "none".
+//! Returns an integer that orders values and then ids: a larger value gives a larger integer, and among equal values
+//! the smaller id does. A NaN is above all values, and -0 equals +0. The result is never 0, which means "none".
 [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::uint64_t order_key(float value, std::uint32_t id) noexcept {
   const std::uint32_t bits = kernel::bits_as<std::uint32_t>(value == 0.0f ? 0.0f : value);
   std::uint32_t order = (bits >> 31) != 0 ? ~bits : bits | 0x80000000u;

@@ -120,8 +120,8 @@ class value_search {
   }
 
   //! Returns the next threshold to try. First tries a value just above the guess, which may be a tie, and then gallops
-  //! downward. Between two ends, interpolates the counts; every third step bisects the values, and the last steps
-  //! bisect the float patterns.
+  //! downward. Once both ends are known, interpolates the counts; every third step bisects the values, and the last
+  //! steps bisect the bit patterns of the floats.
   [[nodiscard]] float next(std::uint32_t step) noexcept {
     if (step == 0 && at_high_ == 0 && low_ > -largest_float) return float_at(float_place(low_) + 1);
     float middle = low_ + 0.5f * (high_ - low_);

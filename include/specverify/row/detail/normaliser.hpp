@@ -67,7 +67,7 @@ template <class Policy, class Scalar>
   return {mark.close * (1.0 - kernel::quick_error), mark.close * (1.0 + kernel::quick_error)};
 }
 
-//! Returns bounds on Z from a quick sum, for decisions that the digest's bounds do not decide. A near tie stays
+//! Returns bounds on Z from a quick sum, for decisions that the digest's bounds leave open. A near tie stays
 //! undecided. Returns the digest's bounds if the exact Z is known or takes no longer, or if Z must be compared with an
 //! engine's claim.
 template <class Policy, class Scalar>
