@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Verifies greedy drafts window by window with the library's greedy rule and semantic rule, and computes the cost of
-//! the rounds on a link.
+//! Verifies greedy drafts window by window with the library's greedy rule and semantic rule, by a decision head or by a
+//! scorer that needs no hidden state.
 #ifndef SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
 #define SPECVERIFY_APPS_LAB_WISV_ROUNDS_HPP
 
 #include <specverify/codec/draft_attachments.hpp>
 #include <specverify/decision_head/mlp.hpp>
-#include <specverify/link/latency.hpp>
 #include <specverify/policy/protocol.hpp>
 #include <specverify/verify/greedy.hpp>
 #include <specverify/verify/semantic.hpp>
@@ -17,9 +16,24 @@
 
 namespace lab {
 
+//! A mismatch as a scorer sees it that needs no hidden state.
+struct scored_mismatch {
+  token_id drafted = 0, expected = 0;  //!< the draft, and the target's choice
+  std::span<const float> target{};     //!< the target's logits at the draft
+  double drafter_probability = 0;      //!< probability of the draft in the drafter's distribution, temperature 1
+  double uniform = 0;                  //!< uniform number in [0, 1) of this position
+  std::uint32_t agreed = 0;            //!< drafts after this one, up to the next mismatch or the end of the window
+  bool differs_next = false;           //!< whether a mismatch follows them
+  bool text_ends = false;              //!< whether the window ends with the text
+};
+
 struct semantic_settings {
   std::uint32_t draft_length = 32;
-  const specverify::head_weights* head = nullptr;  //!< null: greedy_rule
+  const specverify::head_weights* head = nullptr;  //!< null, without a scorer either: greedy_rule
+  //! returns a score in [0, 1]; the mismatch is accepted if the score is below the threshold. Needs no head.
+  std::function<double(const scored_mismatch&)> score = {};
+  bool reads_claims = false;  //!< whether the scorer reads drafter_probability
+  std::uint64_t seed = 1;     //!< key of the scorers' uniform numbers
   double threshold = 0;
   bool split = false;  //!< the device sends its part of the head as int8 with a scale, not a half-precision state
   specverify::hidden_protocol protocol = specverify::hidden_protocol::selective;
@@ -66,7 +80,17 @@ struct window_rows {
 struct drafted_window {
   std::vector<specverify::claimed_draft> drafts;
   std::vector<float> states;
+  std::vector<double>
+      probabilities;  //!< of the drafts, in the drafter's distributions; empty unless a scorer reads them
 };
+
+//! Returns the probability of `token` at temperature 1.
+[[nodiscard]] inline double probability_of(std::span<const float> logits, token_id token) {
+  const auto own = static_cast<double>(logits[static_cast<std::size_t>(token)]);
+  double sum = 0;
+  for (const float other : logits) sum += std::exp(static_cast<double>(other) - own);
+  return 1 / sum;
+}
 
 inline void travel(std::span<const float> state, std::vector<float>& received,
                    specverify::hidden_format format = specverify::hidden_format::float16) {
@@ -97,8 +121,7 @@ inline void travel(std::span<const float> state, std::vector<float>& received,
 template <language_model Drafter>
 void draft_window(Drafter& drafter, std::span<const token_id> committed, const semantic_settings& settings,
                   token_id end, drafted_window& window) {
-  window.drafts.clear();
-  window.states.clear();
+  window = {};
   drafter.feed(committed.subspan(drafter.size()), 1);
   const std::size_t most = std::min<std::size_t>(settings.draft_length, settings.max_length - committed.size());
   while (true) {
@@ -109,16 +132,17 @@ void draft_window(Drafter& drafter, std::span<const token_id> committed, const s
     } else if (settings.head != nullptr) {
       travel(drafter.hidden(0), window.states);
     }
+    if (settings.reads_claims) window.probabilities.push_back(probability_of(drafter.logits(0), next));
     if (next == end || window.drafts.size() >= most) return;
     drafter.feed(std::span(&next, 1), 1);
   }
 }
 
-//! Returns the verdict of SH or lazy: marks first, then scores of the marks whose hidden vectors are requested.
-template <class Rows>
+//! Returns the verdict of SH, lazy or a scorer: marks the mismatches first, then scores those that `score_of(position,
+//! comparison)` is asked for.
+template <class Rows, class Score>
 [[nodiscard]] specverify::verdict decide_in_two_steps(const drafted_window& window, const Rows& rows,
-                                                      const specverify::verify_request& request,
-                                                      const specverify::head_scorer& scorer,
+                                                      const specverify::verify_request& request, Score score_of,
                                                       const semantic_settings& settings, semantic_round& round) {
   const std::span<const specverify::claimed_draft> drafts(window.drafts);
   std::vector<token_id> best(drafts.size() + 1);
@@ -128,7 +152,7 @@ template <class Rows>
   round.mismatches = specverify::position_count(marks);
   std::vector<double> scores;
   const auto ask = [&](std::uint32_t position) {
-    scores.push_back(demand(scorer.score(position), "head_scorer"));
+    scores.push_back(score_of(position, compared));
     round.uploaded += 1;
   };
   if (settings.protocol == specverify::hidden_protocol::selective) {
@@ -146,6 +170,69 @@ template <class Rows>
   }
 }
 
+//! Returns the mismatch at `position` as a scorer sees it. `length` is the length of the text before the window.
+[[nodiscard]] inline scored_mismatch mismatch_at(const drafted_window& window, std::span<const float> target,
+                                                 const specverify::greedy_comparison& compared, std::uint32_t position,
+                                                 std::size_t length, const specverify::verify_request& request,
+                                                 std::uint64_t seed) {
+  const specverify::philox source{{{static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)}}};
+  const auto drafts = static_cast<std::uint32_t>(window.drafts.size());
+  const std::uint32_t next = std::min(drafts, specverify::next_position(compared.mismatches, position + 1));
+  scored_mismatch made;
+  made.drafted = window.drafts[position].token, made.expected = compared.best[position];
+  made.target = target;
+  if (!window.probabilities.empty()) made.drafter_probability = window.probabilities[position];
+  made.uniform = specverify::decision_uniform(
+      source({static_cast<std::uint32_t>(length) + position, 0, 0, specverify::purpose::acceptance, 0}));
+  made.agreed = next - position - 1;
+  made.differs_next = next < drafts;
+  made.text_ends = specverify::is_stop(request.stop_tokens, window.drafts.back().token);
+  return made;
+}
+
+//! Returns the verdict on a window whose rows the target has computed.
+template <language_model Target>
+[[nodiscard]] specverify::verdict verify_window(const Target& target, const drafted_window& window,
+                                                const specverify::verify_request& request, std::uint32_t number,
+                                                std::size_t length, const semantic_settings& settings,
+                                                semantic_round& round) {
+  const window_rows<Target> rows{target};
+  const std::span<const specverify::claimed_draft> drafts(window.drafts);
+  const specverify::uniforms<> random{{}, static_cast<std::uint32_t>(length), number};
+  specverify::workspace none;
+  if (settings.score) {
+    const auto score = [&](std::uint32_t position, const specverify::greedy_comparison& compared) {
+      return settings.score(
+          mismatch_at(window, target.logits(position), compared, position, length, request, settings.seed));
+    };
+    specverify::verdict said = decide_in_two_steps(window, rows, request, score, settings, round);
+    round.uploaded = round.exchanges = 0;
+    return said;
+  }
+  if (settings.head == nullptr)
+    return demand(specverify::greedy_rule{}.verify(specverify::exec::simd, drafts, rows, random, request, none),
+                  "verdict");
+  std::vector<float> target_states;
+  for (std::uint32_t i = 0; i < drafts.size(); ++i)
+    target_states.insert(target_states.end(), target.hidden(i).begin(), target.hidden(i).end());
+  const auto sent = settings.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state;
+  specverify::head_scorer scorer{*settings.head, sent, window.states, target_states, {}};
+  scorer.channel = specverify::standardise(reported(settings.channel(number)), settings.head->channel);
+  if (settings.protocol != specverify::hidden_protocol::full) {
+    const auto score = [&](std::uint32_t position, const specverify::greedy_comparison&) {
+      return demand(scorer.score(position), "head_scorer");
+    };
+    return decide_in_two_steps(window, rows, request, score, settings, round);
+  }
+  const specverify::verdict said =
+      demand(specverify::semantic_rule<specverify::head_scorer>{scorer, settings.threshold}.verify(
+                 specverify::exec::simd, drafts, rows, random, request, none),
+             "verdict");
+  round.mismatches = said.counters.mismatches;
+  round.uploaded = static_cast<std::uint32_t>(drafts.size());
+  return said;
+}
+
 }  // namespace detail
 
 //! Writes one text, which ends at the token `end` or at max_length. Clears the models' caches first.
@@ -159,7 +246,6 @@ template <language_model Drafter, language_model Target>
   semantic_text made;
   detail::drafted_window window;
   std::vector<token_id> fed;
-  std::vector<float> target_states;
   while (committed.size() < settings.max_length) {
     detail::draft_window(drafter, committed, settings, end, window);
     const auto length = static_cast<std::uint32_t>(window.drafts.size());
@@ -168,35 +254,11 @@ template <language_model Drafter, language_model Target>
     target.feed(fed, length + 1);
     specverify::verify_request request;
     const auto number = static_cast<std::uint32_t>(made.rounds.size());
-    const specverify::uniforms<> random{{}, static_cast<std::uint32_t>(committed.size()), number};
     request.stop_tokens = stop;
     request.remaining_budget = static_cast<std::uint32_t>(settings.max_length - committed.size());
-    const detail::window_rows<Target> rows{target};
-    const std::span<const specverify::claimed_draft> drafts(window.drafts);
     semantic_round& round = made.rounds.emplace_back();
-    specverify::workspace none;
-    specverify::verdict said;
-    if (settings.head == nullptr) {
-      said = demand(specverify::greedy_rule{}.verify(specverify::exec::simd, drafts, rows, random, request, none),
-                    "verdict");
-    } else {
-      target_states.clear();
-      for (std::uint32_t i = 0; i < length; ++i)
-        target_states.insert(target_states.end(), target.hidden(i).begin(), target.hidden(i).end());
-      const auto sent =
-          settings.split ? specverify::drafter_input::device_part : specverify::drafter_input::hidden_state;
-      specverify::head_scorer scorer{*settings.head, sent, window.states, target_states, {}};
-      scorer.channel = specverify::standardise(detail::reported(settings.channel(number)), settings.head->channel);
-      if (settings.protocol == specverify::hidden_protocol::full) {
-        said = demand(specverify::semantic_rule<specverify::head_scorer>{scorer, settings.threshold}.verify(
-                          specverify::exec::simd, drafts, rows, random, request, none),
-                      "verdict");
-        round.mismatches = said.counters.mismatches;
-        round.uploaded = length;
-      } else {
-        said = detail::decide_in_two_steps(window, rows, request, scorer, settings, round);
-      }
-    }
+    const specverify::verdict said =
+        detail::verify_window(target, window, request, number, committed.size(), settings, round);
     round.drafted = length;
     round.accepted = said.accepted;
     round.emitted = said.commit_length;
@@ -213,43 +275,6 @@ template <language_model Drafter, language_model Target>
   made.continuation.assign(committed.begin() + static_cast<std::ptrdiff_t>(prompt.size()), committed.end());
   return made;
 }
-
-//! Parts of a round's latency that do not depend on the link. WISV's simulation, fitted to Table I of the paper, is
-//! linear in the window.
-struct semantic_costs {
-  //! format of the paper's pair: 2048 numbers of 16 bits, 128256 tokens
-  specverify::wisv_format format{};
-  double token_time = specverify::fitted_times{}.per_token;  //!< seconds to draft and verify one token
-  specverify::compute_engine server{149.7e12, 0.4};          //!< for the head: an A40 in half precision
-  std::uint32_t head_input = 2048 + 4096 + 5, head_width = 256;
-
-  [[nodiscard]] double head_seconds(std::uint32_t scored) const {
-    return specverify::head_time(scored, head_input, head_width, server);
-  }
-  [[nodiscard]] double greedy(const semantic_round& r, const specverify::channel_state& link) const {
-    return specverify::wisv_round_time(r.drafted * token_time,
-                                       specverify::greedy_exchange_time(format, r.drafted, link), 0);
-  }
-  [[nodiscard]] double reject(const semantic_round& r, const specverify::channel_state& link) const {
-    return specverify::wisv_round_time(r.drafted * token_time,
-                                       specverify::reject_exchange_time(format, r.drafted, link), 0);
-  }
-  //! `r` must come from SH, because it must contain M.
-  [[nodiscard]] double semantic(specverify::hidden_protocol protocol, const semantic_round& r,
-                                const specverify::channel_state& link) const {
-    double exchange = 0;
-    if (protocol == specverify::hidden_protocol::full) {
-      exchange = specverify::wisv_full_exchange_time(format, r.drafted, link);
-    } else if (protocol == specverify::hidden_protocol::selective) {
-      exchange = specverify::wisv_selective_exchange_time(format, r.drafted, r.mismatches, link);
-    } else {
-      exchange = specverify::greedy_exchange_time(format, r.drafted, link);
-      const double one = specverify::wisv_selective_exchange_time(format, r.drafted, 1, link) - exchange;
-      exchange += r.scored * one;
-    }
-    return specverify::wisv_round_time(r.drafted * token_time, exchange, 0, head_seconds(r.scored));
-  }
-};
 
 }  // namespace lab
 

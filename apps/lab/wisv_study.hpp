@@ -4,11 +4,10 @@
 #ifndef SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
 #define SPECVERIFY_APPS_LAB_WISV_STUDY_HPP
 
-#include "wisv_heads.hpp"
-#include "wisv_rounds.hpp"
-
 #include "measure.hpp"
 #include "virtual_run.hpp"
+#include "wisv_heads.hpp"
+#include "wisv_rounds.hpp"
 
 #include <array>
 
@@ -16,6 +15,8 @@ namespace lab {
 
 inline constexpr std::array<std::uint32_t, 5> window_lengths{10, 16, 24, 32, 64};
 inline constexpr std::uint32_t main_length = 32;
+inline constexpr std::size_t main_window = 3;  //!< index of main_length
+static_assert(window_lengths[main_window] == main_length);
 inline constexpr double accepted_loss = 0.005;  //!< maximum loss of accuracy on the tuning problems for a threshold
 //! The threshold is chosen among the candidates; the shown thresholds are only plotted.
 inline constexpr std::array<double, 6> candidate_thresholds{0.02, 0.05, 0.1, 0.2, 0.3, 0.5};
@@ -102,6 +103,8 @@ class wisv_study {
     std::array<std::array<scored_set, 2>, shown_thresholds.size()> by_threshold;
     //! [head][poor, good], each with the head's threshold
     std::array<std::array<scored_set, 2>, head_count> by_head;
+    //! [length][head][poor, good] for the first three heads, each with the head's threshold
+    std::array<std::array<std::array<scored_set, 2>, ablated>, window_lengths.size()> by_length;
     //! [poor, good]: the narrow head with the device part as int8
     std::array<scored_set, 2> by_split;
     //! on a changing link: full, selective, lazy
@@ -122,206 +125,28 @@ class wisv_study {
   [[nodiscard]] std::size_t tuning_problems() const { return context_.scaled<std::size_t>(1000, 40); }
   [[nodiscard]] std::size_t test_problems() const { return context_.scaled<std::size_t>(2400, 60); }
 
-  const mismatch_set& mismatches() {
-    if (!mismatches_) mismatches_ = collect_mismatches(context_, training_problems());
-    return *mismatches_;
-  }
-
-  std::vector<trained_head>& heads() {
-    if (!heads_.empty()) return heads_;
-    const mismatch_set& set = mismatches();
-    std::vector<head_plan> plans(head_count);
-    plans[full_head].name = "WISV";
-    plans[no_channel].name = "without CSI", plans[no_channel].use_channel = false;
-    plans[no_relabelling].name = "without relabelling", plans[no_relabelling].relabelled = false;
-    plans[narrow_head].name = "WISV, width 16", plans[narrow_head].width = 16;
-    for (head_plan& plan : plans) plan.seed = context_.seed("wisv_head");
-    std::vector<std::optional<trained_head>> made(plans.size());
-    context_.for_each(plans.size(), [&](lab_worker&, std::size_t i) { made[i] = train_head(set, plans[i]); });
-    for (auto& head : made) heads_.push_back(std::move(*head));
-    for (const trained_head& head : heads_) views_.push_back(head.head.view());
-    return heads_;
-  }
-
+  const mismatch_set& mismatches();
+  std::vector<trained_head>& heads();
   //! Chooses, for each head, the largest candidate whose accuracy on the tuning problems is within `accepted_loss` of
   //! greedy on the good and the poor link, or the smallest candidate if there is none. It runs before any test problem
   //! is read, so the choice cannot depend on the test problems. The thresholds are stored in the heads, and the heads
   //! are written to the output folder.
-  const std::array<tuning, head_count>& tunings() {
-    if (tunings_) return *tunings_;
-    std::vector<trained_head>& trained = heads();
-    const std::vector<lab_problem> problems = context_.problems("tune", tuning_problems());
-    scored_set greedy(problems.size());
-    std::array<std::array<std::array<scored_set, 2>, candidate_thresholds.size()>, head_count> made;
-    for (auto& of_head : made) {
-      for (auto& of_threshold : of_head) of_threshold.fill(scored_set(problems.size()));
-    }
-    context_.for_each(problems.size(), [&](lab_worker&, std::size_t i) {
-      problem_models models(context_.pair());
-      greedy[i] = score(models, problems[i], {});
-      for (std::size_t h = 0; h < head_count; ++h) {
-        for (std::size_t t = 0; t < candidate_thresholds.size(); ++t) {
-          for (const std::size_t link : {0u, 1u})
-            made[h][t][link][i] =
-                score(models, problems[i], on_link(h, candidate_thresholds[t], link == 0 ? poor : good));
-        }
-      }
-    });
-    tunings_.emplace();
-    for (std::size_t h = 0; h < head_count; ++h) {
-      tuning& out = (*tunings_)[h];
-      out.greedy = accuracy_of(greedy);
-      out.chosen = candidate_thresholds[0];
-      for (std::size_t t = 0; t < candidate_thresholds.size(); ++t) {
-        bool kept = true;
-        for (const std::size_t link : {0u, 1u}) {
-          out.accuracy[t][link] = accuracy_of(made[h][t][link]);
-          out.length[t][link] = tokens_per_round(made[h][t][link]);
-          kept = kept && out.accuracy[t][link] >= out.greedy - accepted_loss - 1e-12;
-        }
-        if (kept) out.chosen = candidate_thresholds[t], out.found = true;
-      }
-      demand(trained[h].head.set_threshold(out.chosen), "set_threshold");
-      static constexpr std::array<const char*, head_count> names{"wisv_head", "wisv_head_without_csi",
-                                                                 "wisv_head_without_relabelling", "wisv_head_narrow"};
-      save_head(context_, trained[h], std::string(names[h]) + ".safetensors");
-    }
-    return *tunings_;
-  }
-
-  const test_results& tests() {
-    if (tests_) return *tests_;
-    const auto& tuned = tunings();
-    const std::vector<lab_problem> problems = context_.problems("test", test_problems());
-    tests_.emplace();
-    test_results& out = *tests_;
-    out.problems = problems.size();
-    const auto room = [&](auto& sets) { sets.fill(scored_set(problems.size())); };
-    room(out.greedy), room(out.by_protocol), room(out.by_split);
-    for (auto& sets : out.semantic) room(sets);
-    for (auto& sets : out.by_threshold) room(sets);
-    for (auto& sets : out.by_head) room(sets);
-    out.forced.resize(problems.size());
-    context_.for_each(problems.size(), [&](lab_worker&, std::size_t i) {
-      problem_models models(context_.pair());
-      const double threshold = tuned[full_head].chosen;
-      for (std::size_t l = 0; l < window_lengths.size(); ++l) {
-        semantic_settings plain;
-        plain.draft_length = window_lengths[l];
-        out.greedy[l][i] = score(models, problems[i], plain);
-        for (std::size_t link = 0; link < 4; ++link) {
-          semantic_settings settings = on_link(full_head, threshold, link);
-          settings.draft_length = window_lengths[l];
-          out.semantic[l][link][i] = score(models, problems[i], settings);
-        }
-      }
-      for (const std::size_t link : {0u, 1u}) {
-        const std::size_t place = link == 0 ? poor : good;
-        for (std::size_t t = 0; t < shown_thresholds.size(); ++t)
-          out.by_threshold[t][link][i] = score(models, problems[i], on_link(full_head, shown_thresholds[t], place));
-        for (std::size_t h = 0; h < head_count; ++h)
-          out.by_head[h][link][i] = score(models, problems[i], on_link(h, tuned[h].chosen, place));
-        semantic_settings split = on_link(narrow_head, tuned[narrow_head].chosen, place);
-        split.split = true;
-        out.by_split[link][i] = score(models, problems[i], split);
-      }
-      for (const auto protocol : {specverify::hidden_protocol::full, specverify::hidden_protocol::selective,
-                                  specverify::hidden_protocol::lazy}) {
-        semantic_settings settings = on_link(full_head, threshold, good);
-        settings.protocol = protocol;
-        settings.channel = changing_link(i);
-        out.by_protocol[static_cast<std::size_t>(protocol)][i] = score(models, problems[i], settings);
-      }
-      out.forced[i] = force(models, problems[i], threshold, tuned[narrow_head].chosen);
-    });
-    return out;
-  }
+  const std::array<tuning, head_count>& tunings();
+  const test_results& tests();
 
   [[nodiscard]] const specverify::head_weights& weights(head_name head) const { return views_[head]; }
-
   //! Returns the link of one problem: two states, equal for every protocol.
-  [[nodiscard]] std::function<specverify::channel_state(std::uint32_t)> changing_link(std::size_t problem) const {
-    specverify::markov_options options;
-    options.low = grid_links()[poor], options.high = grid_links()[good];
-    options.low_to_high = options.high_to_low = 0.5;
-    options.start = specverify::markov_start::stationary;
-    options.stream = static_cast<std::uint32_t>(problem);
-    const auto channel = specverify::markov_channel::make(options);
-    if (!channel.ok()) demand(channel.error(), "markov_channel");
-    return drawn_from(channel.value(), context_.seed("wisv_link"));
-  }
+  [[nodiscard]] std::function<specverify::channel_state(std::uint32_t)> changing_link(std::size_t problem) const;
+  //! Returns the settings of a head on a steady link, with main_length. `heads` must have been called.
+  [[nodiscard]] semantic_settings on_link(std::size_t head, double threshold,
+                                          const specverify::channel_state& link) const;
 
  private:
-  [[nodiscard]] semantic_settings on_link(std::size_t head, double threshold, std::size_t link) {
-    semantic_settings made;
-    made.draft_length = main_length;
-    made.head = &views_[head];
-    made.threshold = threshold;
-    made.channel = [state = grid_links()[link]](std::uint32_t) { return state; };
-    return made;
-  }
-
-  [[nodiscard]] scored_problem score(problem_models& models, const lab_problem& problem,
-                                     const semantic_settings& settings) const {
-    semantic_text text =
-        write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, settings);
-    checksum sum;
-    sum.add(text.continuation.data(), text.continuation.size() * sizeof(token_id));
-    return {context_.solves(problem, text.continuation), std::move(text.rounds), sum.value()};
-  }
-
+  void write_tests(problem_models& models, const lab_problem& problem, std::size_t i);
   [[nodiscard]] forced_problem force(problem_models& models, const lab_problem& problem, double threshold,
-                                     double narrow_threshold) const {
-    const semantic_text text =
-        write_semantically(models.drafter, models.target, problem.prompt, tinylm::tokenizer::end_token, {});
-    std::vector<token_id> whole = problem.prompt;
-    whole.insert(whole.end(), text.continuation.begin(), text.continuation.end());
-    const auto rows = static_cast<std::uint32_t>(text.continuation.size() + 1);
-    models.drafter.rollback(0), models.target.rollback(0);
-    models.drafter.feed(whole, rows), models.target.feed(whole, rows);
-    const specverify::head_weights& head = views_[full_head];
-    forced_problem made;
-    for (std::uint32_t i = 0; i < rows; ++i) {
-      if (argmax_of(models.drafter.logits(i)) == argmax_of(models.target.logits(i))) continue;
-      made.mismatches += 1;
-      std::vector<float> state;
-      detail::travel(models.drafter.hidden(i), state);
-      for (const std::size_t link : {0u, 1u}) {
-        const specverify::channel_vector c = detail::reported(grid_links()[link == 0 ? poor : good]);
-        const double rho =
-            demand(specverify::head_score(head, specverify::drafter_input::hidden_state, state, models.target.hidden(i),
-                                          specverify::standardise(c, head.channel)),
-                   "head_score");
-        made.accepted[link] += rho < threshold ? 1 : 0;
-        compare_split(models, i, state, c, narrow_threshold, made);
-      }
-    }
-    return made;
-  }
-
-  //! Compares the narrow head, whole and split, on one mismatch. `half` is the drafter's state as it is sent for the
-  //! whole head.
+                                     double narrow_threshold) const;
   void compare_split(const problem_models& models, std::uint32_t i, std::span<const float> half,
-                     const specverify::channel_vector& report, double threshold, forced_problem& made) const {
-    const specverify::head_weights& head = views_[narrow_head];
-    const specverify::channel_vector c = specverify::standardise(report, head.channel);
-    const std::vector<float> part = detail::part_of(head, models.drafter.hidden(i));
-    std::vector<float> received;
-    detail::travel(part, received, specverify::hidden_format::int8);
-    const auto logit = [&](specverify::drafter_input given, std::span<const float> from) {
-      return demand(specverify::head_logit(head, given, from, models.target.hidden(i), c), "head_logit");
-    };
-    const double whole = logit(specverify::drafter_input::hidden_state, models.drafter.hidden(i)),
-                 halved = logit(specverify::drafter_input::hidden_state, half),
-                 split = logit(specverify::drafter_input::device_part, received),
-                 bound = specverify::part_bound(head, part, specverify::hidden_format::int8);
-    const auto accepts = [&](double g) { return specverify::sigmoid(g) < threshold; };
-    made.split_differs += accepts(split) != accepts(whole) ? 1 : 0;
-    made.half_differs += accepts(halved) != accepts(whole) ? 1 : 0;
-    made.apart = std::max(made.apart, std::fabs(split - whole));
-    made.of_bound = std::max(made.of_bound, std::fabs(split - whole) / bound);
-    made.largest_bound = std::max(made.largest_bound, bound);
-  }
+                     const specverify::channel_vector& report, double threshold, forced_problem& made) const;
 
   lab_context& context_;
   std::optional<mismatch_set> mismatches_;
@@ -330,6 +155,24 @@ class wisv_study {
   std::optional<std::array<tuning, head_count>> tunings_;
   std::optional<test_results> tests_;
 };
+
+//! Writes a text and scores it with `solved(continuation)`.
+template <class Solved>
+[[nodiscard]] scored_problem score_text(problem_models& models, std::span<const token_id> prompt, Solved solved,
+                                        const semantic_settings& settings) {
+  semantic_text text =
+      write_semantically(models.drafter, models.target, prompt, tinylm::tokenizer::end_token, settings);
+  checksum sum;
+  sum.add(text.continuation.data(), text.continuation.size() * sizeof(token_id));
+  return {solved(text.continuation), std::move(text.rounds), sum.value()};
+}
+
+//! The same for a word problem.
+[[nodiscard]] inline scored_problem score(const lab_context& context, problem_models& models,
+                                          const lab_problem& problem, const semantic_settings& settings) {
+  return score_text(
+      models, problem.prompt, [&](std::span<const token_id> text) { return context.solves(problem, text); }, settings);
+}
 
 }  // namespace lab
 

@@ -76,12 +76,17 @@ void continue_text(Target& target, token_id end, std::size_t max_length, scored_
 
 }  // namespace detail
 
+//! Observes no mismatch.
+struct no_observer {
+  void operator()(std::span<const token_id>, token_id) const {}
+};
+
 //! Searches one episode. `outcome_of(continuation)` returns a task's result for a text; results are compared with ==.
-//! The caches of both models are overwritten.
-template <language_model Drafter, language_model Target, class Outcome>
+//! `observe(prefix, draft)` gets each mismatch before it is tried. The caches of both models are overwritten.
+template <language_model Drafter, language_model Target, class Outcome, class Observer = no_observer>
 [[nodiscard]] mismatch_set collect_episode(Drafter& drafter, Target& target, std::span<const token_id> prompt,
                                            std::uint32_t episode, token_id end, std::size_t max_length,
-                                           Outcome outcome_of) {
+                                           Outcome outcome_of, Observer observe = {}) {
   mismatch_set made{drafter.hidden_size(), target.hidden_size(), 1, {}, {}, {}, {}, {}, {}, {}};
   const auto outcome = [&](const detail::scored_text& text) {
     return outcome_of(std::span<const token_id>(text.tokens).subspan(prompt.size()));
@@ -97,6 +102,7 @@ template <language_model Drafter, language_model Target, class Outcome>
     const token_id draft = argmax_of(drafter.logits(0)),
                    token = at < reference.tokens.size() ? reference.tokens[at] : end;
     if (draft == token) continue;
+    observe(std::span<const token_id>(reference.tokens).first(at), draft);
     detail::scored_text trial{
         {reference.tokens.begin(), reference.tokens.begin() + static_cast<std::ptrdiff_t>(at)},
         {reference.states.begin(), reference.states.begin() + static_cast<std::ptrdiff_t>(place + 1)}};
@@ -212,6 +218,24 @@ inline constexpr std::uint64_t mismatch_search = 1;
   return sum.value();
 }
 
+//! Returns the mismatches of texts that begin with `prompts`. `answer_of(text)` returns a task's answer in a text.
+template <class Answer>
+[[nodiscard]] mismatch_set search_mismatches(lab_context& context, const std::vector<std::vector<token_id>>& prompts,
+                                             Answer answer_of) {
+  const std::size_t longest = context.pair().target->context - 6;
+  std::vector<mismatch_set> found(prompts.size());
+  context.for_each(prompts.size(), [&](lab_worker&, std::size_t i) {
+    // No text occurs twice, so a trace would never be used.
+    live_model drafter(context.pair().drafter), target(context.pair().target);
+    const auto answer = [&](std::span<const token_id> text) { return answer_of(context.vocabulary().decode(text)); };
+    found[i] = collect_episode(drafter, target, prompts[i], static_cast<std::uint32_t>(i), tinylm::tokenizer::end_token,
+                               longest, answer);
+  });
+  mismatch_set all;
+  for (const mismatch_set& one : found) all.append(one);
+  return all;
+}
+
 //! Returns the mismatches of the first `count` problems of the training set. They are stored with the traces for later
 //! runs.
 [[nodiscard]] inline mismatch_set collect_mismatches(lab_context& context, std::size_t count) {
@@ -222,18 +246,10 @@ inline constexpr std::uint64_t mismatch_search = 1;
   if (context.keeps_files()) {
     if (auto kept = load_mismatches(fingerprint, count, path)) return std::move(*kept);
   }
-  std::vector<mismatch_set> found(count);
-  context.for_each(count, [&](lab_worker&, std::size_t i) {
-    // No text occurs twice, so a trace would never be used.
-    live_model drafter(context.pair().drafter), target(context.pair().target);
-    const auto answer = [&](std::span<const token_id> text) {
-      return tinylm::solution_answer(context.vocabulary().decode(text));
-    };
-    found[i] = collect_episode(drafter, target, problems[i].prompt, static_cast<std::uint32_t>(i),
-                               tinylm::tokenizer::end_token, longest, answer);
-  });
-  mismatch_set all;
-  for (const mismatch_set& one : found) all.append(one);
+  std::vector<std::vector<token_id>> prompts;
+  for (const lab_problem& problem : problems) prompts.push_back(problem.prompt);
+  const mismatch_set all =
+      search_mismatches(context, prompts, [](const std::string& text) { return tinylm::solution_answer(text); });
   if (context.keeps_files()) (void)save_mismatches(all, fingerprint, path);
   return all;
 }

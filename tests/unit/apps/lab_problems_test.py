@@ -28,6 +28,24 @@ def test_committed_files():
                 assert again.read() == committed.read(), name + ".txt is not what make_data.py makes"
 
 
+def test_committed_colours():
+    with tempfile.TemporaryDirectory() as folder:
+        make_data.write_colours(folder)
+        for name, _, _ in make_data.COLOUR_SETS:
+            with open(os.path.join(folder, name + ".txt")) as again, open(os.path.join(DATA, name + ".txt")) as committed:
+                assert again.read() == committed.read(), name + ".txt is not what make_data.py makes"
+
+
+def test_colours_are_apart_and_never_digits():
+    made = make_data.make_colours()
+    numbers = {name: {row[3] for row in rows} for name, rows in made.items()}
+    test, tune, train = (numbers["colours_" + name] for name in ("test", "tune", "train"))
+    assert not test & tune and not test & train and not tune & train
+    assert all(problems.held_out(4, n) for n in test | tune) and not any(problems.held_out(4, n) for n in train)
+    for answer, question, beginning, _ in (row for rows in made.values() for row in rows):
+        assert answer in problems.COLOURS and question.count(answer) == 1 and answer not in beginning
+
+
 def test_sizes():
     sizes = {name: len(rows) for name, rows in MADE.items()}
     assert sizes["test"] >= 2000 and sizes["tune"] >= 1000 and sizes["train"] >= 2000, sizes

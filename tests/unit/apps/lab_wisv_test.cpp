@@ -3,7 +3,7 @@
 // and their file. Built by apps/lab/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 
-#include "../../../apps/lab/wisv_traces.hpp"
+#include "../../../apps/lab/wisv_tasks.hpp"
 #include "../models/embedded_pair.hpp"
 
 #include <filesystem>
@@ -136,6 +136,51 @@ TEST_CASE("search on the embedded pair: every label is what a text written from 
     }
   }
   CHECK(next == made.size());
+}
+
+TEST_CASE("scorers: scores by hand on a row of four tokens") {
+  // Weights 1, 2, 4 and 1 of 8.
+  const float row[] = {0.0f, 0.6931472f, 1.3862944f, 0.0f};
+  lab::scored_mismatch m;
+  m.drafted = 1, m.expected = 2, m.target = row;
+  CHECK(lab::detail::ratio_score(m) == doctest::Approx(0.5));
+  CHECK(lab::detail::second_score(m) == 0);
+  m.drafted = 3;
+  CHECK(lab::detail::ratio_score(m) == doctest::Approx(0.75));
+  CHECK(lab::detail::second_score(m) == 1);
+  // Cactus: u q = .5 is .375 above p = 1/8, so d = .375^2 / (2 (1/8) (7/8)) = .642857.
+  m.drafter_probability = 0.625, m.uniform = 0.8;
+  CHECK(lab::detail::divergence_score(m) == doctest::Approx(0.642857 / 1.642857).epsilon(1e-5));
+  m.uniform = 0.2;  // u q = p: speculative sampling accepts
+  CHECK(lab::detail::divergence_score(m) == doctest::Approx(0));
+  // Look-ahead: entropy 1.75 of at most 2 bits, if six drafts agree, or all to the end of the text.
+  m.agreed = 6, m.differs_next = true;
+  CHECK(lab::detail::look_ahead_score(m, 6) == doctest::Approx(0.125));
+  m.agreed = 5;
+  CHECK(lab::detail::look_ahead_score(m, 6) == 1);
+  m.differs_next = false;
+  CHECK(lab::detail::look_ahead_score(m, 6) == 1);
+  m.text_ends = true;
+  CHECK(lab::detail::look_ahead_score(m, 6) == doctest::Approx(0.125));
+  CHECK(lab::detail::holds_digit("a4"));
+  CHECK_FALSE(lab::detail::holds_digit("four"));
+}
+
+TEST_CASE("colours: read as written, and each sentence names the answer first") {
+  lab::lab_settings settings;
+  settings.out = folder("colours");
+  lab::lab_context context(settings);
+  const lab::scored_task task = lab::colour_task(context);
+  const auto problems = task.problems("tune", 3);
+  REQUIRE(problems.size() == 3);
+  const std::string prompt = context.vocabulary().decode(std::span(problems[0].prompt).subspan(1));
+  CHECK(prompt.starts_with("Q: "));
+  CHECK(prompt.ends_with(". Then with the"));
+  CHECK(prompt.find(problems[0].answer) != std::string::npos);
+  CHECK(task.answer_of(" white ones there are 1+2=3 red cards.") == "white");
+  CHECK(task.answer_of(" whites there are 3 cards, all black") == "black");
+  CHECK(task.answer_of(" 3 cards") == "");
+  CHECK_THROWS(task.problems("tune", 100000));
 }
 
 TEST_CASE("mismatches do not depend on the number of jobs; a file comes back whole or not at all") {
