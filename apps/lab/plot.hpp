@@ -158,7 +158,7 @@ inline constexpr double panel_height = 385, axis_width = 90, axis_height = 310, 
 [[nodiscard]] inline double legend_width(const panel& p) {
   std::size_t longest = 0;
   for (const curve& c : p.curves) longest = std::max(longest, c.label.size());
-  return p.curves.size() < 2 ? 20 : 44 + 6.3 * static_cast<double>(longest);
+  return p.curves.size() < 2 ? 20 : 62 + 6.6 * static_cast<double>(longest);
 }
 
 class plot_script {
@@ -176,7 +176,7 @@ class plot_script {
          << plot_text(picture.string()) << "\ndata = " << plot_text(data.string())
          << "\nset datafile separator '\\t'\nset border 3 lc rgb '" << grey
          << "'\nset tics nomirror out textcolor rgb '" << grey
-         << "'\nset format '%g'\nset grid lc rgb '#c0808080' lt 1\nset multiplot\n";
+         << "'\nset format '%g'\nset grid lc rgb '#c0808080' lt 1\nset pointintervalbox 0\nset multiplot\n";
     for (std::size_t i = 0; i < f.panels.size(); ++i) {
       double left = 0;
       for (std::size_t k = 0; k < i % columns; ++k) left += widths[k];
@@ -250,13 +250,16 @@ class plot_script {
 
   void draw(const panel& p, const curve& c, int dash) {
     const std::string from = "data index " + std::to_string(block_) + " using ";
-    const std::string look = " lc rgb '" + colours_.of(c.label) + "'" + (dash > 1 ? " dt " + std::to_string(dash) : "");
+    const bool bars = !p.x_names.empty();
+    const std::string look =
+        " lc rgb '" + colours_.of(c.label) + "'" + (dash > 1 && !bars ? " dt " + std::to_string(dash) : "");
     const std::string title = " title " + plot_text(c.label);
-    if (!p.x_names.empty()) {
+    if (bars) {
       const double width = 0.8 / static_cast<double>(p.curves.size()),
                    shift = -0.4 + width * (static_cast<double>(curve_) + 0.5);
       const std::string at = "($1+(" + std::to_string(shift) + "))";
-      out_ << from << at << ":2:(" << 0.92 * width << ") with boxes fs transparent solid 0.4 border" << look << title;
+      out_ << from << at << ":2:(" << 0.92 * width << ") with boxes fs transparent solid 0.4 border" << look << look
+           << title;
       if (!c.low.empty())
         out_ << ", \\\n     " << from << at << ":3:(0):($4-$3) with vectors nohead lw 2" << look << " notitle";
       return;
