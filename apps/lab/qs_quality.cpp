@@ -11,7 +11,7 @@ namespace lab {
 namespace {
 
 constexpr std::size_t quality_target = 0, quality_drafter = 1, quality_coarse = 2, quality_fine = 3;
-constexpr double quality_chance = 1e-4;  // level of the tests of distributions
+constexpr double quality_chance = 1e-6;  // level of each of the 30 tests of distributions of a run
 
 //! The figure's results at each temperature.
 struct quality_results {
@@ -110,7 +110,7 @@ void say_lossless(const quality_results& of, figure& f) {
                "chi-square over 20 cells; the law tests of the library prove it by enumeration");
     }
     f.require(std::string("tokens written by the sessions under ") + (dynamic ? "dynamic" : "static") +
-                  " Q-S follow the target's distribution (20 cells, level 1e-4, each temperature)",
+                  " Q-S follow the target's distribution (20 cells, level 1e-6, each temperature)",
               least >= quality_chance, "least p " + number(least, 2));
   }
 }
@@ -143,7 +143,7 @@ void say_lossy(const quality_results& of, figure& f, bool quick) {
                ", " + number(of.entropy(last, quality_target), 3) + " at T = " + number(of.temperatures[last]),
            "of the law of each emitted token; compared for all eight writers");
   f.require(
-      "tokens written by the lossy rule under S-Q follow its formula (20 cells, level 1e-4, each temperature and l)",
+      "tokens written by the lossy rule under S-Q follow its formula (20 cells, level 1e-6, each temperature and l)",
       least_formula >= quality_chance, "least p " + number(least_formula, 2));
   f.require("by formula the distribution of S-Q is not the target's, and a coarser lattice is worse",
             coarse > fine && fine > 1e-6, number(coarse, 3) + " and " + number(fine, 3));
