@@ -57,13 +57,20 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_xor(wide_register a, wide_register b, wide_register c) noexcept {
   return _mm512_ternarylogic_epi64(a, b, c, 0x96);
 }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_xor(wide_register a, wide_register b) noexcept {
+  return _mm512_xor_si512(a, b);
+}
 //! Returns the smaller value for each half.
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_smaller_halves(wide_register a, wide_register b) noexcept {
   return _mm512_min_epu32(a, b);
 }
-//! Returns whether, in any lane, the low half of a is at most the low half of b.
-[[nodiscard]] SPECVERIFY_INLINE bool wide_any_low_within(wide_register a, wide_register b) noexcept {
-  return (_mm512_cmple_epu32_mask(a, b) & 0x5555u) != 0;
+//! Returns which halves of a are at most the same half of b, as bits.
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t wide_halves_within(wide_register a, wide_register b) noexcept {
+  return _mm512_cmple_epu32_mask(a, b);
+}
+//! Returns the high halves as low halves, and leaves any bits in the high halves.
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_high_halves(wide_register a) noexcept {
+  return _mm512_shuffle_epi32(a, _MM_PERM_DDBB);
 }
 SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept { _mm512_storeu_si512(to, value); }
 SPECVERIFY_INLINE void wide_store_low(std::uint32_t* to, wide_register value) noexcept {
@@ -169,12 +176,18 @@ template <int Bits>
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_xor(wide_register a, wide_register b, wide_register c) noexcept {
   return _mm256_xor_si256(_mm256_xor_si256(a, b), c);
 }
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_xor(wide_register a, wide_register b) noexcept {
+  return _mm256_xor_si256(a, b);
+}
 [[nodiscard]] SPECVERIFY_INLINE wide_register wide_smaller_halves(wide_register a, wide_register b) noexcept {
   return _mm256_min_epu32(a, b);
 }
-[[nodiscard]] SPECVERIFY_INLINE bool wide_any_low_within(wide_register a, wide_register b) noexcept {
+[[nodiscard]] SPECVERIFY_INLINE std::uint32_t wide_halves_within(wide_register a, wide_register b) noexcept {
   const __m256i within = _mm256_cmpeq_epi32(_mm256_min_epu32(a, b), a);
-  return (_mm256_movemask_ps(_mm256_castsi256_ps(within)) & 0x55) != 0;
+  return static_cast<std::uint32_t>(_mm256_movemask_ps(_mm256_castsi256_ps(within)));
+}
+[[nodiscard]] SPECVERIFY_INLINE wide_register wide_high_halves(wide_register a) noexcept {
+  return _mm256_shuffle_epi32(a, 0xF5);
 }
 SPECVERIFY_INLINE void wide_store(std::uint64_t* to, wide_register value) noexcept {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), value);
