@@ -36,12 +36,12 @@ struct claims {
 };
 
 template <std::uint32_t Block, class Policy>
-void from_blocks(benchmark::State& state, Policy policy, std::uint32_t survivors) {
+void from_blocks(benchmark::State& state, Policy policy, std::uint32_t top_entries) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   const claims claimed(input, Block);
   read_request request;
-  request.survivors = survivors;
+  request.top_entries = top_entries;
   std::vector<std::byte> memory(row_blocks_workspace_size(vocab_size, Block, {}, request));
   workspace scratch;
   run_draws(state, input, [&](const std::vector<float>& row) {

@@ -23,15 +23,15 @@ void coarse(benchmark::State& state, Policy policy) {
   with_request(state, policy, {});
 }
 template <class Policy>
-void survivors_64(benchmark::State& state, Policy policy) {
+void top_entries_64(benchmark::State& state, Policy policy) {
   read_request request;
-  request.survivors = 64;
+  request.top_entries = 64;
   with_request(state, policy, request);
 }
 template <class Policy>
-void survivors_64_and_total(benchmark::State& state, Policy policy) {
+void top_entries_64_and_total(benchmark::State& state, Policy policy) {
   read_request request;
-  request.survivors = 64;
+  request.top_entries = 64;
   request.integer_total = true;
   with_request(state, policy, request);
 }
@@ -45,6 +45,6 @@ void exact_normaliser(benchmark::State& state, Policy policy) {
 }  // namespace
 
 SPECVERIFY_BENCH_POLICIES(coarse);
-SPECVERIFY_BENCH_POLICIES(survivors_64);
-SPECVERIFY_BENCH_POLICIES(survivors_64_and_total);
+SPECVERIFY_BENCH_POLICIES(top_entries_64);
+SPECVERIFY_BENCH_POLICIES(top_entries_64_and_total);
 SPECVERIFY_BENCH_POLICIES(exact_normaliser);

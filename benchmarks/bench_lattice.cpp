@@ -17,7 +17,7 @@ namespace {
 using namespace bench_inputs;
 
 template <class Policy>
-void from_survivors(benchmark::State& state, Policy policy) {
+void from_top_entries(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0)),
              resolution = static_cast<std::uint32_t>(state.range(1));
   rows input(vocab_size, false);
@@ -60,12 +60,12 @@ void over_every_entry(benchmark::State& state) {
 
 }  // namespace
 
-BENCHMARK_CAPTURE(from_survivors, seq, exec::seq)
+BENCHMARK_CAPTURE(from_top_entries, seq, exec::seq)
     ->ArgNames({"V", "l"})
     ->Args({32000, 100})
     ->Args({128256, 100})
     ->Args({128256, 240});
-BENCHMARK_CAPTURE(from_survivors, simd, exec::simd)
+BENCHMARK_CAPTURE(from_top_entries, simd, exec::simd)
     ->ArgNames({"V", "l"})
     ->Args({32000, 100})
     ->Args({128256, 100})

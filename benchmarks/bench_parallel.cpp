@@ -74,10 +74,10 @@ void plain_sum(benchmark::State& state) {
   }
 }
 
-void digests(benchmark::State& state, std::uint32_t survivors) {
+void digests(benchmark::State& state, std::uint32_t top_entries) {
   const waiting_pool pool(static_cast<std::uint32_t>(state.range(0)));
   read_request request;
-  request.survivors = survivors;
+  request.top_entries = top_entries;
   std::vector<row_view<float>> batch;
   for (std::uint32_t i = 0; i < row_count; ++i)
     batch.push_back(logits_row(values().data() + std::size_t{i} * vocab_size, vocab_size));

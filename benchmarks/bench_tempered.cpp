@@ -25,7 +25,7 @@ void draws(benchmark::State& state, Policy policy) {
   const auto vocab_size = static_cast<std::uint32_t>(state.range(0));
   rows input(vocab_size, state.range(1) != 0);
   read_request wanted;
-  wanted.survivors = 256;
+  wanted.top_entries = 256;
   std::vector<row_memory> made;
   std::vector<result<row_reading<Policy, float>>> readings;
   for (const auto& row : input.values) {

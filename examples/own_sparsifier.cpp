@@ -13,15 +13,15 @@ struct above_epsilon {
   no_state initial_state() const noexcept { return {}; }
   no_state advance(no_state, const support&) const noexcept { return {}; }
   read_request request(no_state, std::uint32_t) const noexcept {
-    return {.survivors = 1, .minimum_probability = epsilon, .integer_total = true};
+    return {.top_entries = 1, .minimum_probability = epsilon, .integer_total = true};
   }
   std::size_t workspace_size(no_state, std::uint32_t vocab_size) const noexcept {
     const auto most = std::min(vocab_size, static_cast<std::uint32_t>(1 / epsilon) + 1);
     return slice_bytes<token_id>(most) + slice_bytes<std::uint32_t>(most);
   }
   result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
-    const auto listed = row.survivor_ids();
-    const auto weighed = row.survivor_weights();
+    const auto listed = row.top_ids();
+    const auto weighed = row.top_weights();
     const double least = epsilon * static_cast<double>(row.total_weight());
     const auto stays = [&](std::size_t i) { return weighed[i] >= least || listed[i] == row.argmax(); };
     std::size_t size = 0;

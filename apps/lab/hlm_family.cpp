@@ -18,7 +18,7 @@ struct offline_text {
   offline_text made;
   specverify::offline_calibration into{made.sums};
   const std::uint32_t vocab_size = worker.drafter.vocab_size();
-  const specverify::read_request wanted{.survivors = vocab_size, .integer_total = true};
+  const specverify::read_request wanted{.top_entries = vocab_size, .integer_total = true};
   std::vector<std::byte> memory(specverify::digest_workspace_size(vocab_size, {}, wanted)),
       more(specverify::tail_profile_workspace_size(vocab_size));
   const auto observe = [&](const hlm_step& step, const hlm_view& view) {

@@ -57,7 +57,7 @@ class hlm_writer {
     worker_.drafter.feed(next_, 1);
     const specverify::read_request wanted =
         half_ ? specverify::read_request{.exact_normaliser = true}
-              : specverify::read_request{.survivors = vocab_size_, .integer_total = true};
+              : specverify::read_request{.top_entries = vocab_size_, .integer_total = true};
     specverify::workspace space = digest_.of(specverify::digest_workspace_size(vocab_size_, transform_, wanted));
     const auto reading = demand(
         specverify::read_row(specverify::exec::simd, row_of(worker_.drafter, 0), transform_, wanted, space), "reading");

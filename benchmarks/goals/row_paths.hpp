@@ -80,16 +80,16 @@ inline path dense_point(std::string name, std::uint32_t vocab_size, std::uint32_
           }};
 }
 
-inline read_request survivors(std::uint32_t count, bool total = false) {
+inline read_request top_entries(std::uint32_t count, bool total = false) {
   read_request request;
-  request.survivors = count;
+  request.top_entries = count;
   request.integer_total = total;
   return request;
 }
 
 //! Returns the largest entries of a row that needs no draws.
 inline path largest(std::string name, std::uint32_t vocab_size, std::uint32_t count) {
-  read_request request = survivors(count);
+  read_request request = top_entries(count);
   request.sums = false;
   return reading(std::move(name), vocab_size, request);
 }
@@ -117,8 +117,8 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
                    }});
   paths.push_back(reading("digest", vocab_size, {}));
   paths.push_back(reading("digest, sample", vocab_size, {}, true));
-  paths.push_back(reading("digest, top-64", vocab_size, survivors(64)));
-  paths.push_back(reading("digest, top-1024", vocab_size, survivors(1024)));
+  paths.push_back(reading("digest, top-64", vocab_size, top_entries(64)));
+  paths.push_back(reading("digest, top-1024", vocab_size, top_entries(1024)));
   paths.push_back(largest("top-64", vocab_size, 64));
   paths.push_back(race(vocab_size));
   paths.push_back(truncated("truncated, top-50 top-p", vocab_size, {50, 0.9}));
@@ -126,7 +126,7 @@ inline std::vector<path> ordinary_paths(std::uint32_t vocab_size) {
   paths.push_back(truncated("truncated, min-p", vocab_size, {0, 1.0, 0.05}));
   paths.push_back(decision("top-64 by W", vocab_size, {0.001, 64}));
   paths.push_back(dense_point("dense lattice, l = 240", vocab_size, 240));
-  paths.push_back(reading("digest, total", vocab_size, survivors(0, true)));
+  paths.push_back(reading("digest, total", vocab_size, top_entries(0, true)));
   paths.push_back({"log-sum-exp", [](std::span<const float> row) {
                      const auto sum = log_sum_exp(exec::simd, logits_row(row), {});
                      must(sum.ok(), "log_sum_exp");

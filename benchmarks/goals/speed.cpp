@@ -23,7 +23,7 @@
 namespace {
 
 using bench_goals::ordinary_paths, bench_goals::path, bench_goals::reading, bench_goals::row_set,
-    bench_goals::survivors;
+    bench_goals::top_entries;
 
 //! Returns the time of one path in a round, in microseconds per call.
 double time_of(const path& one, row_set& rows, int calls) {
@@ -160,8 +160,8 @@ int main(int count, char** arguments) {
     for (std::uint32_t kind = 0; kind < hard_rows::kinds; ++kind) {
       row_set rows = row_set::hard(vocab_size, kind);
       measure(rows,
-              {reading("digest, top-64", vocab_size, survivors(64)),
-               reading("digest, top-1024", vocab_size, survivors(1024))},
+              {reading("digest, top-64", vocab_size, top_entries(64)),
+               reading("digest, top-1024", vocab_size, top_entries(1024))},
               first);
     }
   }

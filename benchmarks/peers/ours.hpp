@@ -22,12 +22,12 @@ class reader {
       : memory_(specverify::digest_workspace_size(vocab_size, transform, request)),
         transform_(transform),
         request_(request) {}
-  double sum_of_survivors(std::span<const float> row) {
+  double sum_of_top_entries(std::span<const float> row) {
     specverify::workspace scratch{std::span(memory_)};
     const auto read =
         specverify::read_row(specverify::exec::simd, specverify::logits_row(row), transform_, request_, scratch);
     bench_goals::must(read.ok(), "read_row");
-    const auto ids = read->survivor_ids();
+    const auto ids = read->top_ids();
     return std::accumulate(ids.begin(), ids.end(), 0.0);
   }
   double draw(std::span<const float> row) {
@@ -69,10 +69,10 @@ inline peers ours(std::uint32_t vocab_size) {
                    return static_cast<double>(found->token);
                  }});
   read_request largest;
-  largest.survivors = top_k;
+  largest.top_entries = top_k;
   largest.sums = false;  // because torch has none
   all.push_back({"top-64", "ours", [read = reader(vocab_size, {}, largest)](std::span<const float> row) mutable {
-                   return read.sum_of_survivors(row);
+                   return read.sum_of_top_entries(row);
                  }});
   all.push_back({"softmax, draw", "ours",
                  [read = reader(vocab_size, {}, {})](std::span<const float> row) mutable { return read.draw(row); }});

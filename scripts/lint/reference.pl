@@ -51,7 +51,7 @@ sub body_of {
 
 # Whether a body has no loop, and calls only functions that take constant time.
 my $quick = join '|', qw(size data empty ok first last count begin end value error has_value front back status sizeof min max abs is_nan is_finite
-  floor ceil sqrt exp log log2 pow fits slice_bytes support_bytes survivor_bound most_above block_count position_words bit_cast make_pair if return assert
+  floor ceil sqrt exp log log2 pow fits slice_bytes support_bytes top_bound most_above block_count position_words bit_cast make_pair if return assert
   static_cast noexcept decltype digest_workspace_size row_error);
 sub constant_time {
   my ($body, $known) = @_;

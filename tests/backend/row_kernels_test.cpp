@@ -28,16 +28,16 @@ bool same(std::span<Element> a, std::span<Element> b) {
 //! A read that leaves the sums out finds what one with sums finds, errors included, and answers as that one does.
 template <class Policy, class Scalar>
 void compare_without_sums(Policy policy, row_view<Scalar> row, const row_transform& transform, std::uint32_t wanted) {
-  const auto with = make_digest(policy, row, transform, {.survivors = wanted});
-  const auto without = make_digest(policy, row, transform, {.survivors = wanted, .sums = false});
+  const auto with = make_digest(policy, row, transform, {.top_entries = wanted});
+  const auto without = make_digest(policy, row, transform, {.top_entries = wanted, .sums = false});
   REQUIRE(with.outcome == without.outcome);
   if (!with.outcome.ok()) return;
   CHECK_FALSE((row.kind() == row_kind::logits && without->has_coarse_sums()));
   CHECK(with->argmax() == without->argmax());
   CHECK(with->maximum() == without->maximum());
-  CHECK(with->survivors_complete() == without->survivors_complete());
-  CHECK(same(with->survivor_ids(), without->survivor_ids()));
-  CHECK(same(with->survivor_weights(), without->survivor_weights()));
+  CHECK(with->top_complete() == without->top_complete());
+  CHECK(same(with->top_ids(), without->top_ids()));
+  CHECK(same(with->top_weights(), without->top_weights()));
   CHECK(with->total_weight() == without->total_weight());
   const weight_bounds known = without->total_bounds();
   CHECK(known.least == known.most);
@@ -61,7 +61,7 @@ void compare(row_view<Scalar> row, const row_transform& transform) {
     compare_without_sums(policy, row, transform, 40);
   });
   read_request request;
-  request.survivors = 40;
+  request.top_entries = 40;
   request.minimum_probability = 0.01;
   request.exact_normaliser = true;
   const auto a = make_digest(exec::seq, row, transform, request);
@@ -72,10 +72,10 @@ void compare(row_view<Scalar> row, const row_transform& transform) {
   CHECK(a.value.maximum == b.value.maximum);
   CHECK(a.value.reference == b.value.reference);
   CHECK(a.value.total_weight == b.value.total_weight);
-  CHECK(a.value.survivors_complete == b.value.survivors_complete);
-  CHECK(same(a.space.template at<token_id>(a.value.survivor_ids), b.space.template at<token_id>(b.value.survivor_ids)));
-  CHECK(same(a.space.template at<std::uint32_t>(a.value.survivor_weights),
-             b.space.template at<std::uint32_t>(b.value.survivor_weights)));
+  CHECK(a.value.top_complete == b.value.top_complete);
+  CHECK(same(a.space.template at<token_id>(a.value.top_ids), b.space.template at<token_id>(b.value.top_ids)));
+  CHECK(same(a.space.template at<std::uint32_t>(a.value.top_weights),
+             b.space.template at<std::uint32_t>(b.value.top_weights)));
 #if defined(__FAST_MATH__)
   CHECK(a.value.coarse_total == doctest::Approx(b.value.coarse_total).epsilon(1e-5));
 #else
@@ -231,7 +231,7 @@ TEST_CASE("row backends: the largest entries of hard rows, against a sort of all
         for_each_policy([&](auto policy) { compare_without_sums(policy, logits(row), {}, wanted); });
         for (const double share : {0.0, 1e-3}) {
           read_request request;
-          request.survivors = wanted;
+          request.top_entries = wanted;
           request.minimum_probability = share;
           std::size_t kept = std::min<std::size_t>(wanted, order.size());
           while (share > 0 && kept < order.size() &&
@@ -246,9 +246,9 @@ TEST_CASE("row backends: the largest entries of hard rows, against a sort of all
           for_each_policy([&](auto policy) {
             const auto read = make_digest(policy, logits(row), {}, request);
             REQUIRE(read.outcome.ok());
-            const auto ids = read.space.template at<token_id>(read.value.survivor_ids);
+            const auto ids = read.space.template at<token_id>(read.value.top_ids);
             CHECK(std::vector<token_id>(ids.begin(), ids.end()) == expected);
-            CHECK(read.value.survivors_complete == (kept == order.size()));
+            CHECK(read.value.top_complete == (kept == order.size()));
           });
         }
       }
@@ -278,7 +278,7 @@ TEST_CASE("row backends: the largest entries of rows of random structure, as the
     }
     row[random.below(size)] = 300.0f * scale;
     read_request request;
-    request.survivors = 1 + random.below(random.below(2) == 0 ? 80 : 1500);
+    request.top_entries = 1 + random.below(random.below(2) == 0 ? 80 : 1500);
     request.minimum_probability = random.below(3) == 0 ? 1e-3 : 0.0;
     row_transform transform;
     transform.temperature = random.below(4) == 0 ? 40.0 : 1.0;
@@ -287,12 +287,11 @@ TEST_CASE("row backends: the largest entries of rows of random structure, as the
     const auto b = make_digest(exec::simd, logits(row), transform, request);
     REQUIRE(a.outcome == b.outcome);
     if (!a.outcome.ok()) continue;
-    CHECK(
-        same(a.space.template at<token_id>(a.value.survivor_ids), b.space.template at<token_id>(b.value.survivor_ids)));
-    CHECK(same(a.space.template at<std::uint32_t>(a.value.survivor_weights),
-               b.space.template at<std::uint32_t>(b.value.survivor_weights)));
-    CHECK(a.value.survivors_complete == b.value.survivors_complete);
-    compare_without_sums(exec::simd, logits(row), transform, request.survivors);
+    CHECK(same(a.space.template at<token_id>(a.value.top_ids), b.space.template at<token_id>(b.value.top_ids)));
+    CHECK(same(a.space.template at<std::uint32_t>(a.value.top_weights),
+               b.space.template at<std::uint32_t>(b.value.top_weights)));
+    CHECK(a.value.top_complete == b.value.top_complete);
+    compare_without_sums(exec::simd, logits(row), transform, request.top_entries);
   }
 }
 
@@ -308,7 +307,7 @@ TEST_CASE("row backends: the largest entries of rows of probabilities, small one
       row[size / 2] += top;
       for (const std::uint32_t wanted : {1u, 8u, 54u, 64u, size}) {
         read_request request;
-        request.survivors = wanted;
+        request.top_entries = wanted;
         CAPTURE(size);
         CAPTURE(top);
         CAPTURE(wanted);
@@ -316,10 +315,9 @@ TEST_CASE("row backends: the largest entries of rows of probabilities, small one
         const auto b = make_digest(exec::simd, probabilities(row), {}, request);
         REQUIRE(a.outcome.ok());
         REQUIRE(b.outcome.ok());
-        CHECK(a.value.survivor_ids.count == std::min(wanted, size));
-        CHECK(same(a.space.template at<token_id>(a.value.survivor_ids),
-                   b.space.template at<token_id>(b.value.survivor_ids)));
-        CHECK(a.value.survivors_complete == b.value.survivors_complete);
+        CHECK(a.value.top_ids.count == std::min(wanted, size));
+        CHECK(same(a.space.template at<token_id>(a.value.top_ids), b.space.template at<token_id>(b.value.top_ids)));
+        CHECK(a.value.top_complete == b.value.top_complete);
       }
     }
   }
@@ -355,9 +353,9 @@ TEST_CASE("NUM-3 row backends: the largest differences of floats at the highest 
     transform.temperature = temperature;
     compare(logits(row), transform);
     for_each_policy([&](auto policy) {
-      const auto read = make_digest(policy, logits(row), transform, {.survivors = 64, .minimum_probability = 0.01});
+      const auto read = make_digest(policy, logits(row), transform, {.top_entries = 64, .minimum_probability = 0.01});
       REQUIRE(read.outcome.ok());
-      CHECK(read->survivor_ids().size() == 1);
+      CHECK(read->top_ids().size() == 1);
       const weight_bounds known = read->total_bounds();
       CHECK((known.least <= 2147483648u && known.most >= 2147483648u));
     });
@@ -381,7 +379,7 @@ TEST_CASE("NUM-1 NUM-2 row backends: a NaN or an infinity is found wherever it s
         CHECK(argmax(policy, logits(row), {}).error() == expected);
         CHECK(log_sum_exp(policy, logits(row), {}).error() == expected);
         CHECK(make_digest(policy, logits(row), {}).outcome == expected);
-        CHECK(make_digest(policy, logits(row), {}, {.survivors = 2, .sums = false}).outcome == expected);
+        CHECK(make_digest(policy, logits(row), {}, {.top_entries = 2, .sums = false}).outcome == expected);
         std::fill(out.begin(), out.end(), -1.0f);
         CHECK(softmax(policy, logits(row), {}, std::span<float>(out)) == expected);
         CHECK(std::all_of(out.begin(), out.end(), [](float p) { return p == -1.0f; }));

@@ -37,7 +37,7 @@ TEST_CASE("one step of a batch: tokens and largest entries are the host's") {
   row_transform transform;
   transform.temperature = 0.8;
   read_request request;
-  request.survivors = 16;
+  request.top_entries = 16;
   for (std::uint32_t r = 0; r < count; ++r) {
     std::vector<std::byte> bytes(digest_workspace_size(size, transform, request));
     workspace scratch(bytes);
@@ -47,7 +47,7 @@ TEST_CASE("one step of a batch: tokens and largest entries are the host's") {
     REQUIRE(drawn.ok());
     CHECK(tokens[r].token == drawn->token);
     const auto digest = row_cases::make_digest(exec::seq, rows.host_row(r), transform, request);
-    const auto expected = digest.space.at<token_id>(digest.value.survivor_ids);
+    const auto expected = digest.space.at<token_id>(digest.value.top_ids);
     REQUIRE(supports[r].size == expected.size());
     CHECK(std::equal(expected.begin(), expected.end(), ids.data() + r * 16));
   }

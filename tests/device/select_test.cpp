@@ -44,15 +44,15 @@ void compare(batch<Scalar>& rows, std::uint32_t k, std::uint64_t seed) {
     CAPTURE(r);
     CAPTURE(k);
     read_request request;
-    request.survivors = k;
+    request.top_entries = k;
     const auto expected = row_cases::make_digest(exec::seq, rows.host_row(r), rows.host_transform(r), request);
     const device_support& found = selected.supports[r];
     REQUIRE(found.why == expected.outcome);
     if (!expected.outcome.ok()) continue;
-    const auto ids = expected.space.template at<token_id>(expected.value.survivor_ids);
-    const auto weights = expected.space.template at<std::uint32_t>(expected.value.survivor_weights);
+    const auto ids = expected.space.template at<token_id>(expected.value.top_ids);
+    const auto weights = expected.space.template at<std::uint32_t>(expected.value.top_weights);
     REQUIRE(found.size == ids.size());
-    REQUIRE(found.complete == expected.value.survivors_complete);
+    REQUIRE(found.complete == expected.value.top_complete);
     REQUIRE(std::equal(ids.begin(), ids.end(), selected.ids.data() + r * selected.pitch));
     REQUIRE(std::equal(weights.begin(), weights.end(), selected.weights.data() + r * selected.pitch));
   }

@@ -192,11 +192,11 @@ TEST_CASE("one step of a batch: tokens and largest entries are the host's") {
   const step_memory memory{rows.memory(), at.all(), tokens.data(), {supports.data(), ids.data(), weights.data(), 16}};
   REQUIRE(run_step(thrust::device, rows.rows(), 0.8, memory).ok());
   for (std::uint32_t r = 0; r < count; ++r) {
-    const host_reading<bfloat16_bits> host(rows, r, {.survivors = 16});
+    const host_reading<bfloat16_bits> host(rows, r, {.top_entries = 16});
     const auto drawn = host->sample(at.of(r).at(purpose::bonus_draw));
     REQUIRE(drawn.ok());
     CHECK(tokens[r].token == drawn->token);
-    REQUIRE(supports[r].size == host->survivor_ids().size());
-    CHECK(std::equal(host->survivor_ids().begin(), host->survivor_ids().end(), ids.data() + r * 16));
+    REQUIRE(supports[r].size == host->top_ids().size());
+    CHECK(std::equal(host->top_ids().begin(), host->top_ids().end(), ids.data() + r * 16));
   }
 }

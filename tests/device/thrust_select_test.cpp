@@ -33,15 +33,15 @@ void compare_selected(batch<Scalar>& rows, std::uint32_t k) {
   REQUIRE(select(on, rows.made(), k, found.all()).ok());
   for (std::uint32_t r = 0; r < rows.count(); ++r) {
     CAPTURE(r);
-    const host_reading<Scalar> host(rows, r, {.survivors = k});
+    const host_reading<Scalar> host(rows, r, {.top_entries = k});
     REQUIRE(found.rows[r].why == host.why());
     if (!host.ok()) continue;
-    const auto ids = host->survivor_ids();
-    const auto weights = host->survivor_weights();
+    const auto ids = host->top_ids();
+    const auto weights = host->top_weights();
     REQUIRE(found.rows[r].size == ids.size());
     REQUIRE(std::equal(ids.begin(), ids.end(), found.ids.begin() + r * found.pitch));
     REQUIRE(std::equal(weights.begin(), weights.end(), found.weights.begin() + r * found.pitch));
-    REQUIRE(found.rows[r].complete == host->survivors_complete());
+    REQUIRE(found.rows[r].complete == host->top_complete());
   }
 }
 
@@ -86,10 +86,10 @@ void compare_lattices(batch<Scalar>& rows, std::uint32_t resolution, bool with_t
   REQUIRE(quantize(on, rows.count(), kept.all(), resolution, out).ok());
   for (std::uint32_t r = 0; r < rows.count(); ++r) {
     CAPTURE(r);
-    const host_reading<Scalar> host(rows, r, {.survivors = entries, .integer_total = true});
+    const host_reading<Scalar> host(rows, r, {.top_entries = entries, .integer_total = true});
     REQUIRE(laws[r].why == host.why());
     if (!host.ok()) continue;
-    const support whole{host->survivor_ids(), host->survivor_weights(), host->total_bounds().least, rows.size()};
+    const support whole{host->top_ids(), host->top_weights(), host->total_bounds().least, rows.size()};
     const std::size_t at = std::size_t{r} * pitch;
     compare_law(laws[r], ids.data() + at, counts.data() + at, host_law(lattice{}, whole, resolution), resolution);
     compare_law(sparse[r], sparse_ids.data() + at, sparse_counts.data() + at,

@@ -88,7 +88,7 @@ void compare_row(truncated_batch<Scalar>& batch, std::uint32_t r) {
   sparsifier.max_support_size = batch.rows.size();
   sparsifier.with_total_weight = true;
   read_request request = sparsifier.request({}, batch.rows.size());
-  request.survivors = selected;
+  request.top_entries = selected;
   const auto row = batch.rows.host_row(r);
   std::vector<std::byte> bytes(digest_workspace_size(row.size(), transform, request) +
                                sparsifier.workspace_size({}, row.size()));
@@ -138,14 +138,14 @@ void compare_row(truncated_batch<Scalar>& batch, std::uint32_t r) {
 template <class Scalar>
 void compare_selected(truncated_batch<Scalar>& batch, std::uint32_t r) {
   read_request request;
-  request.survivors = selected;
+  request.top_entries = selected;
   const auto expected =
       row_cases::make_digest(exec::seq, batch.rows.host_row(r), batch.rows.host_transform(r), request);
   const device_support& support = batch.supports[r];
   if (!expected.outcome.ok() || !support.why.ok()) return;  // compared before
-  const auto ids = expected.space.template at<token_id>(expected.value.survivor_ids);
+  const auto ids = expected.space.template at<token_id>(expected.value.top_ids);
   REQUIRE(support.size == ids.size());
-  REQUIRE(support.complete == expected.value.survivors_complete);
+  REQUIRE(support.complete == expected.value.top_complete);
   REQUIRE(std::equal(ids.begin(), ids.end(), batch.ids.data() + batch.place(0, r)));
 }
 

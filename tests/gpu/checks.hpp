@@ -421,14 +421,14 @@ void check_selections(scene& where, const batch<Scalar>& rows, std::uint32_t k, 
   const std::vector<std::uint32_t> made_weights = weights.read();
   for_each_row(rows.how.count, found, [&](std::uint32_t r, tally& part) {
     read_request request;
-    request.survivors = k;
+    request.top_entries = k;
     const auto expected = row_cases::make_digest(exec::seq, rows.host_row(r), rows.host_transform(r), request);
     part.expect(made[r].why == expected.outcome, "status of a support", rows.how.size, r);
     if (!expected.outcome.ok()) return;
-    const auto host_ids = expected.space.template at<token_id>(expected.value.survivor_ids);
-    const auto host_weights = expected.space.template at<std::uint32_t>(expected.value.survivor_weights);
+    const auto host_ids = expected.space.template at<token_id>(expected.value.top_ids);
+    const auto host_weights = expected.space.template at<std::uint32_t>(expected.value.top_weights);
     const auto first = static_cast<std::ptrdiff_t>(std::size_t{r} * k);
-    const bool same = made[r].size == host_ids.size() && made[r].complete == expected.value.survivors_complete &&
+    const bool same = made[r].size == host_ids.size() && made[r].complete == expected.value.top_complete &&
                       std::equal(host_ids.begin(), host_ids.end(), made_ids.begin() + first) &&
                       std::equal(host_weights.begin(), host_weights.end(), made_weights.begin() + first);
     part.expect(same, "support", rows.how.size, r);

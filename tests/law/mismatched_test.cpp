@@ -137,7 +137,7 @@ struct small_drafter {
       std::swap(counts[i - 1], counts[draw.below(static_cast<std::uint32_t>(i))]);
     for (const std::uint32_t count : counts) row.push_back(count / 35.0);
     sv::read_request wanted;
-    wanted.survivors = 5;
+    wanted.top_entries = 5;
     wanted.integer_total = true;
     const auto reading = sv::read_row(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space);
     REQUIRE(reading.ok());

@@ -157,7 +157,7 @@ struct compressing_drafter {
     std::vector<double> row;
     for (const std::uint32_t count : counts) row.push_back(count / 33.0);
     sv::read_request wanted;
-    wanted.survivors = 4;
+    wanted.top_entries = 4;
     wanted.integer_total = true;
     const auto reading = sv::read_row(sv::exec::seq, sv::probability_row<double>(row), {}, wanted, space);
     REQUIRE(reading.ok());

@@ -8,13 +8,13 @@ struct even_ranks {
   std::uint32_t size = 2;
   using state_type = sv::no_state;
   constexpr sv::no_state initial_state() const noexcept { return {}; }
-  constexpr sv::read_request request(sv::no_state, std::uint32_t) const noexcept { return {.survivors = 2 * size}; }
+  constexpr sv::read_request request(sv::no_state, std::uint32_t) const noexcept { return {.top_entries = 2 * size}; }
   constexpr std::size_t workspace_size(sv::no_state, std::uint32_t) const noexcept {
     return sv::slice_bytes<sv::token_id>(size) + sv::slice_bytes<std::uint32_t>(size) + sv::workspace_alignment;
   }
   sv::result<sv::support> select(const sv::row_summary& row, sv::no_state, sv::workspace& scratch) const noexcept {
-    const auto ids = row.survivor_ids();
-    const auto weights = row.survivor_weights();
+    const auto ids = row.top_ids();
+    const auto weights = row.top_weights();
     sv::workspace_scope scope(scratch);
     const auto kept_ids = scratch.take<sv::token_id>(size);
     const auto kept_weights = scratch.take<std::uint32_t>(size);

@@ -17,7 +17,7 @@ int main() {
   const sv::draft_law_options options{.format = sv::law_format::sparse_drop_zero, .resolution = 20};
   std::vector<std::byte> memory(65536);
   sv::workspace scratch{memory};
-  const sv::read_request wanted{.survivors = 5, .integer_total = true};
+  const sv::read_request wanted{.top_entries = 5, .integer_total = true};
   const auto row = sv::read_row(sv::exec::simd, sv::logits_row(drafter.data(), 5), plain[0], wanted, scratch);
   if (!row) return 1;
   const auto made = sv::make_draft_law(*row, even_ranks{}, {}, options, scratch);

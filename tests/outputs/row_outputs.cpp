@@ -147,13 +147,13 @@ inline double exact_logit(const exact_head& head, const head_states& states, std
   return logit;
 }
 
-inline constexpr const char* names[] = {"readings", "weights",       "survivors", "tokens", "verdicts", "residuals",
-                                        "laws",     "disagreements", "means",     "claims", "heads"};
+inline constexpr const char* names[] = {"readings", "weights",       "top_entries", "tokens", "verdicts", "residuals",
+                                        "laws",     "disagreements", "means",       "claims", "heads"};
 constexpr std::size_t parts = std::size(names);
 enum part_name : std::size_t {
   in_readings,
   in_weights,
-  in_survivors,
+  in_top_entries,
   in_tokens,
   in_verdicts,
   in_residuals,
@@ -261,9 +261,9 @@ class examined_row {
 
   //! Reads the row, and again at another temperature, on the threads of the pool.
   void read_batch() {
-    constexpr std::uint32_t survivors[] = {1, 8, 64, 300, 1024};
+    constexpr std::uint32_t top_entries[] = {1, 8, 64, 300, 1024};
     read_request request;
-    request.survivors = survivors[one_.random.below(5)];
+    request.top_entries = top_entries[one_.random.below(5)];
     request.integer_total = true;
     if (one_.random.below(4) == 0) request.minimum_probability = 0x1.0p-10;
     const std::array<row_view<Scalar>, 2> rows{view(), view()};
@@ -288,9 +288,9 @@ class examined_row {
     mix(in_readings).add(number_bits(row.maximum()));
     mix(in_readings).add(row.total_weight());
     mix(in_readings).add(row.is_one_hot() ? 1 : 0);
-    mix(in_survivors).add(row.survivor_ids());
-    mix(in_survivors).add(row.survivor_weights());
-    mix(in_survivors).add(row.survivors_complete() ? 1 : 0);
+    mix(in_top_entries).add(row.top_ids());
+    mix(in_top_entries).add(row.top_weights());
+    mix(in_top_entries).add(row.top_complete() ? 1 : 0);
   }
 
   void decide(const reading& row) {
@@ -409,18 +409,18 @@ class examined_row {
       if (what == 0) said.maxima[wrong] += 0.5f;
       if (what == 1) said.sums[wrong] *= 1.25f;
       mix(in_claims).add(check_blocks(policy_, view(), transform_, said.view));
-      constexpr std::uint32_t survivors[] = {0, 8, 64};
+      constexpr std::uint32_t top_entries[] = {0, 8, 64};
       read_request request;
-      request.survivors = survivors[one_.random.below(3)];
+      request.top_entries = top_entries[one_.random.below(3)];
       const workspace_scope scope(scratch_);
       const auto row = read_row_from_blocks(policy_, view(), transform_, request, said.view, scratch_);
       mix(in_claims).add(row.error());
       if (!row) return;
       mix(in_claims).add(static_cast<std::uint64_t>(row->argmax()));
       mix(in_claims).add(number_bits(row->maximum()));
-      mix(in_claims).add(row->survivor_ids());
-      mix(in_claims).add(row->survivor_weights());
-      mix(in_claims).add(row->survivors_complete() ? 1 : 0);
+      mix(in_claims).add(row->top_ids());
+      mix(in_claims).add(row->top_weights());
+      mix(in_claims).add(row->top_complete() ? 1 : 0);
       for (std::uint32_t position = 4; position < 7; ++position)
         draw(*row, position, mix(in_claims), mix(in_claims), mix(in_claims));
     }

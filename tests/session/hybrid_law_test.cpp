@@ -194,7 +194,7 @@ class row_round {
   explicit row_round(token_id last)
       : drafter_logits(logits(true, last)), x(softmax_of(drafter_logits, 1)), y_(target_after(last)) {
     read_request wanted = top_k{1, true}.request({}, vocab_size);
-    wanted.survivors = vocab_size;
+    wanted.top_entries = vocab_size;
     const auto reading = read_row(exec::seq, logits_row<float>(drafter_logits), {}, wanted, space_);
     REQUIRE(reading.ok());
     summary_ = *reading;

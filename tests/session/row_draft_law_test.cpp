@@ -172,7 +172,7 @@ double distance(const probabilities& a, const probabilities& b) {
 probabilities travelling(const pair_of_rows& rows, token_id token) {
   const top_k sparsifier{rows.support_size, true};
   read_request wanted = sparsifier.request({}, vocab_size);
-  wanted.survivors = vocab_size;
+  wanted.top_entries = vocab_size;
   std::vector<std::byte> memory(4096), more(4096);
   workspace space{std::span<std::byte>(memory)}, scratch{std::span<std::byte>(more)};
   const auto reading = read_row(exec::seq, logits_row<float>(rows.drafter), {}, wanted, space);

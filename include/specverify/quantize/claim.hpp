@@ -65,7 +65,7 @@ template <sparsifier Sparsifier>
 }
 
 //! Makes the claim about a token drawn from `row`: x_d, and the distribution over `kept`. The reading should list every
-//! token (`survivors` = V) and have W, because it then has the weight of any drawn token.
+//! token (`top_entries` = V) and have W, because it then has the weight of any drawn token.
 //! Errors: unsupported (a format other than top_k_tail), and the errors of `compressed_draft`. On an error `scratch` is
 //!         unchanged.
 [[nodiscard]] inline result<drafted_claim> make_claim(const row_summary& row, const support& kept, token_id token,

@@ -32,11 +32,11 @@ SPECVERIFY_TYPES_BEGIN
 
 //! Results that `read_row` must compute in addition to the argmax, the coarse sums and the bounds on Z. The default is
 //! enough to sample and to test drafts. For a sparsifier, pass the request that its `request` returns, for example
-//! `{.survivors = 16}`; without top entries, `select` returns digest_insufficient. If W or Z is missing, a reading
+//! `{.top_entries = 16}`; without top entries, `select` returns digest_insufficient. If W or Z is missing, a reading
 //! computes it at the first use by one more read.
 struct read_request {
   //! gather at least this number of the largest entries (by descending integer weight, then ascending id)
-  std::uint32_t survivors = 0;
+  std::uint32_t top_entries = 0;
   //! in [0, 1]: gather every id with w_v >= minimum_probability * W, up to rounding; 0: off
   double minimum_probability = 0;
   bool integer_total = false;  //!< compute W during the read; otherwise at the first use
@@ -70,12 +70,12 @@ struct row_blocks {
 
 struct row_digest {
   row_kind kind = row_kind::logits;
-  bool one_hot = false;             //!< the temperature is below 1e-6: the distribution is a point mass at argmax
-  bool truncated = false;           //!< only kept_ids have a positive probability
-  bool survivors_complete = false;  //!< every id with a positive integer weight is among the top entries
-  std::uint32_t valid_size = 0;     //!< ids of the row
-  token_id argmax = no_token;       //!< ties to the smaller id
-  std::uint32_t claimed_size = 0;   //!< ids per block if an engine claimed the sums (row/blocks.hpp), otherwise 0
+  bool one_hot = false;            //!< the temperature is below 1e-6: the distribution is a point mass at argmax
+  bool truncated = false;          //!< only kept_ids have a positive probability
+  bool top_complete = false;       //!< every id with a positive integer weight is among the top entries
+  std::uint32_t valid_size = 0;    //!< ids of the row
+  token_id argmax = no_token;      //!< ties to the smaller id
+  std::uint32_t claimed_size = 0;  //!< ids per block if an engine claimed the sums (row/blocks.hpp), otherwise 0
   double temperature = 1;
   double maximum = 0;       //!< z of argmax
   double reference = 0;     //!< reference logit of e_v
@@ -85,15 +85,15 @@ struct row_digest {
   double normaliser = 0;    //!< Z, or 0 if only bounds are known
   //! population standard deviation of the z above -infinity, before temperature and truncation; 0 if not requested
   double standard_deviation = 0;
-  double minimum_probability = 0;      //!< all ids with at least this probability are top entries; 0: not guaranteed
-  std::uint64_t total_weight = 0;      //!< W, or 0 if the read did not compute it
-  workspace_slice lane_sums{};         //!< float, 16 per block of 1024 ids; claimed blocks: one maximum per block
-  workspace_slice block_sums{};        //!< double, one per block
-  workspace_slice survivor_ids{};      //!< token_id, ascending
-  workspace_slice survivor_weights{};  //!< uint32 integer weights of survivor_ids, positive
-  workspace_slice kept_ids{};          //!< truncated rows: token_id, ascending
-  workspace_slice kept_weights{};      //!< truncated rows: double e_v
-  workspace_slice mark{};              //!< one reading_mark, followed by the data for reading the row again
+  double minimum_probability = 0;  //!< all ids with at least this probability are top entries; 0: not guaranteed
+  std::uint64_t total_weight = 0;  //!< W, or 0 if the read did not compute it
+  workspace_slice lane_sums{};     //!< float, 16 per block of 1024 ids; claimed blocks: one maximum per block
+  workspace_slice block_sums{};    //!< double, one per block
+  workspace_slice top_ids{};       //!< token_id, ascending
+  workspace_slice top_weights{};   //!< uint32 integer weights of top_ids, positive
+  workspace_slice kept_ids{};      //!< truncated rows: token_id, ascending
+  workspace_slice kept_weights{};  //!< truncated rows: double e_v
+  workspace_slice mark{};          //!< one reading_mark, followed by the data for reading the row again
 
   //! Returns whether the coarse sums cover all ids and were computed here, not claimed by an engine.
   [[nodiscard]] SPECVERIFY_INLINE constexpr bool has_coarse_sums() const noexcept {
@@ -135,7 +135,7 @@ struct digest_layout {
                                                                const read_request& request) noexcept {
   digest_layout layout;
   layout.blocks = kernel::block_count(vocab_size);
-  layout.wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
+  layout.wanted = request.top_entries < vocab_size ? request.top_entries : vocab_size;
   const std::uint32_t above = request.minimum_probability > 0 ? most_above(request.minimum_probability, vocab_size) : 0;
   const std::uint32_t most = layout.wanted > above ? layout.wanted : above;
   const std::uint64_t roomy = most == 0 ? 0 : std::uint64_t{most} * 2 + 1024;

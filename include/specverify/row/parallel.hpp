@@ -32,7 +32,7 @@ struct batch_row {
 //! Shifts the digest's offsets by `bytes`, for a workspace that is part of a larger one.
 [[nodiscard]] inline row_digest moved_by(std::size_t bytes, row_digest digest) noexcept {
   const auto units = static_cast<std::uint32_t>(bytes / workspace_alignment);
-  for (workspace_slice* slice : {&digest.lane_sums, &digest.block_sums, &digest.survivor_ids, &digest.survivor_weights,
+  for (workspace_slice* slice : {&digest.lane_sums, &digest.block_sums, &digest.top_ids, &digest.top_weights,
                                  &digest.kept_ids, &digest.kept_weights, &digest.mark})
     slice->offset += units;
   return digest;

@@ -24,7 +24,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 //! Returns the request for a `read_row` before a race: no sums, and enough top entries that few other ids can win.
 [[nodiscard]] constexpr read_request race_request(std::uint32_t vocab_size) noexcept {
   read_request wanted;
-  wanted.survivors = vocab_size <= 65536 ? 64 : 256;
+  wanted.top_entries = vocab_size <= 65536 ? 64 : 256;
   wanted.sums = false;
   return wanted;
 }
@@ -96,7 +96,7 @@ template <class Policy, class Scalar>
   kernel::exact_weight exact = exact_of(digest);
   exact.reference = digest.maximum;  // the same weights with and without sums
   const auto weight_of = [&](token_id id) { return exact(row.value(id)); };
-  const auto ids = row.base.template at<token_id>(digest.survivor_ids);
+  const auto ids = row.base.template at<token_id>(digest.top_ids);
   const std::span<const token_id> listed = ids.empty() ? std::span<const token_id>(&digest.argmax, 1) : ids;
   race_leader leader = race_listed(noise, position, listed, [&](std::size_t i) { return weight_of(listed[i]); });
 
@@ -105,9 +105,9 @@ template <class Policy, class Scalar>
   double most = exact(digest.maximum);
   if (!ids.empty()) {
     std::uint32_t least = kernel::weight_one;
-    for (const std::uint32_t weight : row.base.template at<std::uint32_t>(digest.survivor_weights))
+    for (const std::uint32_t weight : row.base.template at<std::uint32_t>(digest.top_weights))
       least = weight < least ? weight : least;
-    const double units = digest.survivors_complete ? 2.0 : static_cast<double>(least) + 2.0 + 0x1.0p-20 * least;
+    const double units = digest.top_complete ? 2.0 : static_cast<double>(least) + 2.0 + 0x1.0p-20 * least;
     const double bound = numeric::product(most * units, 0x1.0p-31);
     most = bound < most ? bound : most;
   }

@@ -176,7 +176,7 @@ class reading_access {
 
   //! Registers a digest whose arrays were just taken from `scratch`, so that a rewind expires its reading.
   [[nodiscard]] static row_summary summary(const row_digest& digest, workspace& scratch) noexcept {
-    std::uint64_t content = digest.survivor_ids.count;
+    std::uint64_t content = digest.top_ids.count;
     const auto mix = [&content](std::uint64_t part) { content = (content ^ part) * 0xFF51AFD7ED558CCDu; };
     mix((std::uint64_t{digest.kept_ids.count} << 32) | static_cast<std::uint32_t>(digest.argmax));
     mix(kernel::bits_as<std::uint64_t>(digest.coarse_total));

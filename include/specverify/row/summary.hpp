@@ -67,22 +67,22 @@ class row_summary {
   [[nodiscard]] bool has_coarse_sums() const noexcept { return digest_.has_coarse_sums(); }
   //! Returns W if the read computed it or if the top entries include every positive weight, otherwise 0.
   [[nodiscard]] std::uint64_t support_total() const noexcept {
-    return digest_.total_weight > 0 || !digest_.survivors_complete ? digest_.total_weight : total_bounds().least;
+    return digest_.total_weight > 0 || !digest_.top_complete ? digest_.total_weight : total_bounds().least;
   }
   //! Returns whether one more read of the row computed W exactly.
   [[nodiscard]] bool used_exact_total() const noexcept { return !expired() && mark().summed; }
   //! Returns a share of W: every id whose weight is at least this share is among the top entries. 0: not guaranteed.
   [[nodiscard]] double minimum_probability() const noexcept { return digest_.minimum_probability; }
   //! Returns whether every id with a positive integer weight is among the top entries.
-  [[nodiscard]] bool survivors_complete() const noexcept { return digest_.survivors_complete; }
+  [[nodiscard]] bool top_complete() const noexcept { return digest_.top_complete; }
   //! Returns the top entries (integer weight descending, id ascending), listed by ascending id. Empty if the reading is
   //! expired.
-  [[nodiscard]] std::span<const token_id> survivor_ids() const noexcept {
-    return expired() ? std::span<const token_id>() : base_.at<token_id>(digest_.survivor_ids);
+  [[nodiscard]] std::span<const token_id> top_ids() const noexcept {
+    return expired() ? std::span<const token_id>() : base_.at<token_id>(digest_.top_ids);
   }
-  //! Returns the integer weights of survivor_ids, all positive.
-  [[nodiscard]] std::span<const std::uint32_t> survivor_weights() const noexcept {
-    return expired() ? std::span<const std::uint32_t>() : base_.at<std::uint32_t>(digest_.survivor_weights);
+  //! Returns the integer weights of top_ids, all positive.
+  [[nodiscard]] std::span<const std::uint32_t> top_weights() const noexcept {
+    return expired() ? std::span<const std::uint32_t>() : base_.at<std::uint32_t>(digest_.top_weights);
   }
   //! Returns whether the workspace was rewound below this reading.
   [[nodiscard]] SPECVERIFY_INLINE bool expired() const noexcept { return mark().stamp != stamp_; }

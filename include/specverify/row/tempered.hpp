@@ -180,7 +180,7 @@ template <class Policy, class Scalar>
       uniforms[asked.count] = drawn[next];
       asked.add(temperatures[next], difference);
     }
-    reader.row().add_survivors(asked.inverses, asked.count, asked.sums);
+    reader.row().add_top_entries(asked.inverses, asked.count, asked.sums);
     for (std::uint32_t m = 0; m < asked.count; ++m) {
       const double weight = asked.weights[m];  // the top entries may already decide
       if (!(weight > 0.0) || uniforms[m] * asked.sums[m] * (1.0 - tempered_slack) >= weight) continue;
@@ -212,7 +212,7 @@ template <class Policy, class Scalar>
       places[asked.count] = next;
       asked.add(temperatures[next], difference);
     }
-    reader.row().add_survivors(asked.inverses, asked.count, asked.sums);
+    reader.row().add_top_entries(asked.inverses, asked.count, asked.sums);
     probability_bounds found[temper_group];
     reader.narrow(asked, width * asked.count, found);
     for (std::uint32_t m = 0; m < asked.count; ++m) out[places[m]] = found[m];

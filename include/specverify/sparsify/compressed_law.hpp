@@ -20,7 +20,7 @@
 #include <specverify/distribution/draft.hpp>
 #include <specverify/distribution/make_law.hpp>
 #include <specverify/kernel/lattice.hpp>
-#include <specverify/sparsify/detail/survivors.hpp>
+#include <specverify/sparsify/detail/top_entries.hpp>
 
 SPECVERIFY_TYPES_BEGIN
 
@@ -187,9 +187,8 @@ struct lattice_tail {
   if (token < 0 || static_cast<std::uint32_t>(token) >= kept.vocab_size)
     return status{errc::token_out_of_range, part::sparsify, 0};
   const law inside{kept.ids.data(), kept.weights.data(), kept.size(), 0, 1, kept.vocab_size};
-  const std::span<const token_id> ids = row.survivor_ids();
-  const law whole{ids.data(),     row.survivor_weights().data(), static_cast<std::uint32_t>(ids.size()), 0, 1,
-                  kept.vocab_size};
+  const std::span<const token_id> ids = row.top_ids();
+  const law whole{ids.data(), row.top_weights().data(), static_cast<std::uint32_t>(ids.size()), 0, 1, kept.vocab_size};
   const std::uint32_t weight = whole.count(token);
   const bool apart = options.draft_entry && inside.find(token) == kept.size();
   if (kept.total_weight == 0) return status{errc::digest_insufficient, part::sparsify, 0};

@@ -14,7 +14,7 @@
 #define SPECVERIFY_SPARSIFY_MIN_P_HPP
 
 #include <specverify/core/numeric.hpp>
-#include <specverify/sparsify/detail/survivors.hpp>
+#include <specverify/sparsify/detail/top_entries.hpp>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -35,25 +35,25 @@ struct min_p {
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
     if (max_support_size > 0 && max_support_size < vocab_size) {
-      wanted.survivors = max_support_size;
+      wanted.top_entries = max_support_size;
     } else {
       // the largest probability may be as small as 1 / V, so no fixed minimum probability lists all kept tokens
-      wanted.survivors = vocab_size;
+      wanted.top_entries = vocab_size;
     }
     wanted.sums = false;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
-    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+    return detail::support_bytes(detail::top_bound(request(state, vocab_size), vocab_size));
   }
 
   //! Errors: invalid_argument (m outside [0, 1] or NaN), digest_insufficient (the reading does not list all tokens
   //!         above the share), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const auto listed = detail::survivors_of(row);
+    const auto listed = detail::top_entries_of(row);
     if (!listed) return listed.error();
-    const detail::survivor_view& from = *listed;
+    const detail::top_view& from = *listed;
     if (from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     const std::uint64_t least = detail::least_of_share(ratio, from.largest, 1);
     return detail::keep_from(

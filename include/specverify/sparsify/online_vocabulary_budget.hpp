@@ -96,11 +96,11 @@ struct online_vocabulary_budget {
   [[nodiscard]] result<support> select_with_token(const row_summary& row, const drawn_token& drawn,
                                                   workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const std::span<const token_id> ids = row.survivor_ids();
+    const std::span<const token_id> ids = row.top_ids();
     const std::size_t place = detail::find_kept(ids, drawn.token);
     double share = 0;
     if (const std::uint64_t total = row.support_total(); place < ids.size() && total > 0)
-      share = static_cast<double>(row.survivor_weights()[place]) / static_cast<double>(total);
+      share = static_cast<double>(row.top_weights()[place]) / static_cast<double>(total);
     const double budget = online_budget(share, rejection_probability(drawn), size);
     return detail::keep_within(row, budget, 1, max_support_size, scratch);
   }

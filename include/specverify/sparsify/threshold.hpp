@@ -13,7 +13,7 @@
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 
 #include <specverify/core/numeric.hpp>
-#include <specverify/sparsify/detail/survivors.hpp>
+#include <specverify/sparsify/detail/top_entries.hpp>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -37,27 +37,27 @@ struct threshold {
     read_request wanted;
     wanted.integer_total = with_total_weight;
     wanted.sums = !with_total_weight;  // the sums give bounds on W
-    wanted.survivors = 1;
+    wanted.top_entries = 1;
     if (max_support_size < vocab_size) {
-      wanted.survivors = max_support_size;
+      wanted.top_entries = max_support_size;
     } else if (minimum_probability <= 0) {
-      wanted.survivors = vocab_size;
+      wanted.top_entries = vocab_size;
     } else {
       wanted.minimum_probability = minimum_probability < 1 ? minimum_probability : 1;
     }
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
-    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+    return detail::support_bytes(detail::top_bound(request(state, vocab_size), vocab_size));
   }
 
   //! Errors: invalid_argument (beta is NaN, or the cap is not set), digest_insufficient (the reading does not list all
   //!         tokens above beta), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const auto listed = detail::survivors_of(row);
+    const auto listed = detail::top_entries_of(row);
     if (!listed) return listed.error();
-    const detail::survivor_view& from = *listed;
+    const detail::top_view& from = *listed;
     if (row.total_bounds().most == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     const auto least = [&](std::uint64_t total) noexcept {
       return detail::least_above(minimum_probability, total, from.vocab_size);

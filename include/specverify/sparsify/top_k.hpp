@@ -11,7 +11,7 @@
 #ifndef SPECVERIFY_SPARSIFY_TOP_K_HPP
 #define SPECVERIFY_SPARSIFY_TOP_K_HPP
 
-#include <specverify/sparsify/detail/survivors.hpp>
+#include <specverify/sparsify/detail/top_entries.hpp>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -34,13 +34,13 @@ struct top_k {
 
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
-    wanted.survivors = support_size < vocab_size ? support_size : vocab_size;
+    wanted.top_entries = support_size < vocab_size ? support_size : vocab_size;
     wanted.integer_total = with_total_weight;
     wanted.sums = false;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
-    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+    return detail::support_bytes(detail::top_bound(request(state, vocab_size), vocab_size));
   }
 
   //! The support's total_weight is 0 if the reading has no W. The reading may have more than K top entries.
@@ -48,9 +48,9 @@ struct top_k {
   //!         all tokens; `where` = K), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const auto listed = detail::survivors_of(row);
+    const auto listed = detail::top_entries_of(row);
     if (!listed) return listed.error();
-    const detail::survivor_view& from = *listed;
+    const detail::top_view& from = *listed;
     if ((from.size() < support_size && !from.complete) || from.size() == 0)
       return status{errc::digest_insufficient, part::sparsify, support_size};
     if (exactly && from.size() < support_size && from.size() < from.vocab_size) return fill_up(from, scratch);
@@ -58,7 +58,7 @@ struct top_k {
   }
 
  private:
-  [[nodiscard]] result<support> fill_up(const detail::survivor_view& from, workspace& scratch) const noexcept {
+  [[nodiscard]] result<support> fill_up(const detail::top_view& from, workspace& scratch) const noexcept {
     const std::uint32_t size = support_size < from.vocab_size ? support_size : from.vocab_size;
     workspace_scope scope(scratch);
     const auto ids = scratch.take<token_id>(size);

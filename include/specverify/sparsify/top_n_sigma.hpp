@@ -12,7 +12,7 @@
 #define SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
 
 #include <specverify/kernel/scalar/exponential.hpp>
-#include <specverify/sparsify/detail/survivors.hpp>
+#include <specverify/sparsify/detail/top_entries.hpp>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -33,14 +33,14 @@ struct top_n_sigma {
 
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
-    wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
+    wanted.top_entries = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     wanted.integer_total = with_total_weight;
     wanted.standard_deviation = true;
     wanted.sums = false;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
-    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+    return detail::support_bytes(detail::top_bound(request(state, vocab_size), vocab_size));
   }
 
   //! If the reading has no standard deviation, sigma is 0, so only the largest logit and logits equal to it are kept.
@@ -49,9 +49,9 @@ struct top_n_sigma {
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
     if (row.kind() != row_kind::logits) return status{errc::unsupported, part::sparsify, 0};
-    const auto listed = detail::survivors_of(row);
+    const auto listed = detail::top_entries_of(row);
     if (!listed) return listed.error();
-    const detail::survivor_view& from = *listed;
+    const detail::top_view& from = *listed;
     std::uint32_t least = kernel::weight_one;
     if (!row.is_one_hot())
       least =

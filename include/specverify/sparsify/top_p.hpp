@@ -12,7 +12,7 @@
 #define SPECVERIFY_SPARSIFY_TOP_P_HPP
 
 #include <specverify/core/numeric.hpp>
-#include <specverify/sparsify/detail/survivors.hpp>
+#include <specverify/sparsify/detail/top_entries.hpp>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -35,20 +35,20 @@ struct top_p {
     read_request wanted;
     wanted.integer_total = with_total_weight;
     wanted.sums = !with_total_weight;  // the sums give bounds on W
-    wanted.survivors = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
+    wanted.top_entries = max_support_size > 0 && max_support_size < vocab_size ? max_support_size : vocab_size;
     return wanted;
   }
   [[nodiscard]] constexpr std::size_t workspace_size(no_state state, std::uint32_t vocab_size) const noexcept {
-    return detail::support_bytes(detail::survivor_bound(request(state, vocab_size), vocab_size));
+    return detail::support_bytes(detail::top_bound(request(state, vocab_size), vocab_size));
   }
 
   //! Errors: invalid_argument (p outside (0, 1] or NaN), digest_insufficient (the reading's top entries have less than
   //!         the mass p), reading_expired, workspace_too_small.
   [[nodiscard]] result<support> select(const row_summary& row, no_state, workspace& scratch) const noexcept {
     if (const status why = check(*this); !why.ok()) return why;
-    const auto listed = detail::survivors_of(row);
+    const auto listed = detail::top_entries_of(row);
     if (!listed) return listed.error();
-    const detail::survivor_view& from = *listed;
+    const detail::top_view& from = *listed;
     if (row.total_bounds().most == 0 || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, 0};
     const std::uint64_t weight = retained_weight({from.ids, from.weights});
     const detail::kept_count kept =
@@ -60,7 +60,7 @@ struct top_p {
  private:
   //! Returns how many of the top entries are kept under the assumption that W is `total`. `listed` is the sum of the
   //! weights of the top entries.
-  [[nodiscard]] detail::kept_count count(const detail::survivor_view& from, std::uint64_t listed,
+  [[nodiscard]] detail::kept_count count(const detail::top_view& from, std::uint64_t listed,
                                          std::uint64_t total) const noexcept {
     const std::uint64_t shared = detail::least_of_share(mass, total, from.vocab_size);
     const std::uint64_t target = shared < total ? shared : total;

@@ -20,7 +20,7 @@
 #define SPECVERIFY_SPARSIFY_VOCABULARY_BUDGET_HPP
 
 #include <specverify/core/numeric.hpp>
-#include <specverify/sparsify/detail/survivors.hpp>
+#include <specverify/sparsify/detail/top_entries.hpp>
 
 #include <specverify/core/foreign_macros_off.def>
 SPECVERIFY_NAMESPACE_BEGIN
@@ -112,13 +112,13 @@ inline void sort_descending(std::span<std::uint32_t> weights, std::span<std::uin
 }  // namespace detail
 
 //! Returns the profile of a row. The reading must have every token with a positive weight (`read_request` with
-//! survivors = V). O(V). On an error `scratch` is unchanged.
+//! top_entries = V). O(V). On an error `scratch` is unchanged.
 //! Errors: reading_expired, digest_insufficient (the reading does not list all tokens with a positive weight),
 //!         workspace_too_small.
 [[nodiscard]] inline result<tail_profile> make_tail_profile(const row_summary& row, workspace& scratch) noexcept {
-  const auto listed = detail::survivors_of(row);
+  const auto listed = detail::top_entries_of(row);
   if (!listed) return listed.error();
-  const detail::survivor_view& from = *listed;
+  const detail::top_view& from = *listed;
   if (!from.complete || from.size() == 0) return status{errc::digest_insufficient, part::sparsify, from.size()};
   workspace_scope scope(scratch);
   const auto weight_space = scratch.take<std::uint32_t>(from.size());
@@ -149,7 +149,7 @@ namespace detail {
   scratch.rewind(mark);
   if (k < least) k = least < profile->size() ? least : profile->size();
   if (most > 0 && k > most) k = most;
-  const auto listed = survivors_of(row);
+  const auto listed = top_entries_of(row);
   return listed ? keep_largest(*listed, k, scratch) : listed.error();
 }
 
@@ -172,7 +172,7 @@ struct vocabulary_budget {
 
   [[nodiscard]] constexpr read_request request(no_state, std::uint32_t vocab_size) const noexcept {
     read_request wanted;
-    wanted.survivors = vocab_size;
+    wanted.top_entries = vocab_size;
     wanted.sums = false;
     return wanted;
   }

@@ -56,7 +56,7 @@ struct disagreement_bounds {
 };
 
 //! Number of top entries that a reading should have, so that a perturbation needs few further reads.
-inline constexpr std::uint32_t perturbation_survivors = 64;
+inline constexpr std::uint32_t perturbation_top_entries = 64;
 #endif  // C++20
 
 SPECVERIFY_TYPES_END
@@ -97,7 +97,7 @@ namespace detail {
 //! Returns the request for a reading with which a perturbation needs few further reads.
 [[nodiscard]] constexpr read_request perturbed_request() noexcept {
   read_request wanted;
-  wanted.survivors = perturbation_survivors;
+  wanted.top_entries = perturbation_top_entries;
   return wanted;
 }
 
@@ -137,7 +137,7 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
 [[nodiscard]] inline bool serves_perturbation(const row_summary& row, const perturbation_options& options) noexcept {
   const double share = row.temperature() / options.maximum_temperature;
   return row.kind() == row_kind::logits && row.has_coarse_sums() && share >= 0.45 && share <= 1.0 &&
-         (row.survivors_complete() || row.survivor_ids().size() >= 32);
+         (row.top_complete() || row.top_ids().size() >= 32);
 }
 
 //! Reads the row again with the best transform and request for a perturbation: only bias and mask, and 64 top entries.

@@ -18,7 +18,7 @@ struct flat_row {
   explicit flat_row(std::uint32_t vocab_size)
       : values(vocab_size, 1.0f), memory(digest_workspace_size(vocab_size, {}, everything())) {}
   [[nodiscard]] read_request everything() const {
-    return {.survivors = static_cast<std::uint32_t>(values.size()), .integer_total = true};
+    return {.top_entries = static_cast<std::uint32_t>(values.size()), .integer_total = true};
   }
   template <class Sparsifier>
   [[nodiscard]] support kept_by(const Sparsifier& sparsifier) {

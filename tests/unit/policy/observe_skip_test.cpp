@@ -64,9 +64,9 @@ TEST_CASE("observe_skip: a reading that serves is not read again, and the disagr
   const skip_observation again = seen_by(gate, script);
   std::vector<float> row(300);
   for (std::size_t i = 0; i < row.size(); ++i) row[i] = static_cast<float>((i * 37) % 101) / 20.0f;
-  std::vector<std::byte> memory(digest_workspace_size(300, {}, {.survivors = 64}));
+  std::vector<std::byte> memory(digest_workspace_size(300, {}, {.top_entries = 64}));
   workspace scratch{std::span<std::byte>(memory)};
-  const auto reading = read_row(exec::simd, logits_row(std::span<const float>(row)), {}, {.survivors = 64}, scratch);
+  const auto reading = read_row(exec::simd, logits_row(std::span<const float>(row)), {}, {.top_entries = 64}, scratch);
   REQUIRE(reading.ok());
   workspace none;  // no room to read again
   const auto seen = observe_skip(*reading, gate, 8, {}, uniforms{scripted_source(script), 12, 7}, none);

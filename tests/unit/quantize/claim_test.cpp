@@ -20,7 +20,7 @@ struct whole_row {
     REQUIRE(row.ok());
     return *row;
   }
-  read_request wanted{.survivors = 6, .integer_total = true};
+  read_request wanted{.top_entries = 6, .integer_total = true};
   std::vector<double> law;
   std::vector<std::byte> memory;
   workspace space;

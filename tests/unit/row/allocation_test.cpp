@@ -33,7 +33,7 @@ struct one_point {
 TEST_CASE("PKG-2 row: no operation allocates") {
   const auto row = row_of<float>(normal_logits(5000, 2));
   read_request request;
-  request.survivors = 64;
+  request.top_entries = 64;
   request.minimum_probability = 0.001;
   request.exact_normaliser = true;
   std::vector<float> law(5000);
@@ -60,7 +60,7 @@ TEST_CASE("PKG-2 row: no operation allocates") {
              take(number, log_sum_exp(policy, logits(row), {})).ok();
       fine = fine && softmax(policy, logits(row), {}, std::span<float>(law)).ok();
       space.rewind(0);
-      const auto bare = read_row(policy, logits(row), transform, {.survivors = 64, .sums = false}, space);
+      const auto bare = read_row(policy, logits(row), transform, {.top_entries = 64, .sums = false}, space);
       fine = fine && bare.ok() && bare->sample(uniforms<>{}.at(purpose::bonus_draw)).ok();
       fine = fine && take(total, integer_weights(policy, logits(row), {}, std::span<std::uint32_t>(counts))).ok();
       const auto allocations = guard.count();
@@ -83,7 +83,7 @@ TEST_CASE("PKG-2 row: neither bounds nor readings from claimed blocks allocate")
   }
   const row_blocks blocks{block_size, maxima, sums, 1e-5};
   read_request request;
-  request.survivors = 64;
+  request.top_entries = 64;
   const std::vector<double> temperatures{0.25, 0.75, 1.5}, drawn{0.5, 0.125, 0.9};
   for_each_policy([&](auto policy) {
     std::vector<std::byte> memory(digest_workspace_size(5000, {}, request) +

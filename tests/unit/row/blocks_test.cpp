@@ -52,8 +52,8 @@ held_digest<Policy, Scalar> read_claimed(Policy policy, row_view<Scalar> row, co
 }
 
 template <class Held>
-std::vector<token_id> survivors_of(const Held& from) {
-  const auto ids = from->survivor_ids();
+std::vector<token_id> top_entries_of(const Held& from) {
+  const auto ids = from->top_ids();
   return {ids.begin(), ids.end()};
 }
 
@@ -171,7 +171,7 @@ TEST_CASE("T33 row.blocks: frequencies over 4 096 ids, blocks of every kind, flo
   check(row_of<float16_bits>(values), 960, 0.0, 1.0);
 }
 
-TEST_CASE("row.blocks: argmax, maximum and survivors are those of read_row, any block size, ties and forbidden ids") {
+TEST_CASE("row.blocks: argmax, maximum and top_entries are those of read_row, any block size, ties and forbidden ids") {
   for (const std::uint32_t size : {64u, 128u, 448u, 1024u}) {
     for (const std::uint32_t vocab_size : {1u, 63u, 64u, 1000u, 5001u}) {
       for (std::uint64_t kind = 0; kind < 4; ++kind) {
@@ -188,7 +188,7 @@ TEST_CASE("row.blocks: argmax, maximum and survivors are those of read_row, any 
         for_each_policy([&](auto policy) {
           for (const std::uint32_t wanted : {0u, 1u, 7u, 64u, 300u}) {
             read_request request;
-            request.survivors = wanted;
+            request.top_entries = wanted;
             const auto here = read_claimed(policy, logits(row), transform, claimed.view, request);
             const auto there = make_digest(policy, logits(row), transform, request);
             REQUIRE(here.outcome.ok());
@@ -198,10 +198,10 @@ TEST_CASE("row.blocks: argmax, maximum and survivors are those of read_row, any 
             CAPTURE(wanted);
             CHECK(here->argmax() == there->argmax());
             CHECK(here.value.maximum == there.value.maximum);
-            CHECK(survivors_of(here) == survivors_of(there));
-            CHECK(std::equal(here->survivor_weights().begin(), here->survivor_weights().end(),
-                             there->survivor_weights().begin(), there->survivor_weights().end()));
-            CHECK(here->survivors_complete() == there->survivors_complete());
+            CHECK(top_entries_of(here) == top_entries_of(there));
+            CHECK(std::equal(here->top_weights().begin(), here->top_weights().end(), there->top_weights().begin(),
+                             there->top_weights().end()));
+            CHECK(here->top_complete() == there->top_complete());
           }
         });
       }
@@ -257,7 +257,7 @@ TEST_CASE("row.blocks: claims of subnormal maxima hold where the processor takes
   for_each_policy([&](auto policy) {
     const auto [read, checked] = [&] {
       const subnormals flushed(true);
-      return std::pair(read_claimed(policy, logits(row), {}, claimed.view, {.survivors = 3}),
+      return std::pair(read_claimed(policy, logits(row), {}, claimed.view, {.top_entries = 3}),
                        check_blocks(policy, logits(row), {}, claimed.view));
     }();
     REQUIRE(read.outcome == status{});
@@ -277,7 +277,7 @@ TEST_CASE("row.blocks: nothing else is read: all blocks but those that are neede
   };
   const auto best = static_cast<std::uint32_t>(std::max_element(claimed.maxima.begin(), claimed.maxima.end()) -
                                                claimed.maxima.begin());
-  keep({best});  // a reading without survivors reads one block
+  keep({best});  // a reading without top entries reads one block
   auto from = read_claimed(exec::simd, logits(row), {}, claimed.view);
   REQUIRE(from.outcome.ok());
   for (std::uint32_t i = 0; i < 200; ++i) {  // a draw that is accepted at once reads its own block
@@ -300,7 +300,7 @@ TEST_CASE("row.blocks: nothing else is read: all blocks but those that are neede
   order.resize(10);
   keep(order);
   read_request request;
-  request.survivors = 10;
+  request.top_entries = 10;
   CHECK(read_claimed(exec::simd, logits(row), {}, claimed.view, request).outcome.ok());
   CHECK(read_claimed(exec::seq, logits(row), {}, claimed.view, request).outcome.ok());
   order.pop_back();
@@ -389,18 +389,18 @@ TEST_CASE("row.blocks: requests that need every id are read_row's; greedy rows r
     CHECK(here.value.normaliser == there.value.normaliser);
     read_request request;
     request.integer_total = true;
-    request.survivors = 9;
+    request.top_entries = 9;
     CHECK(read_claimed(policy, logits(row), {}, claimed.view, request)->total_weight() ==
           make_digest(policy, logits(row), {}, request)->total_weight());
     CHECK(read_claimed(policy, logits(row), {}, claimed.view)->total_weight() ==
           make_digest(policy, logits(row), {})->total_weight());  // learnt when it is asked for
     row_transform greedy;
     greedy.temperature = 0;
-    const auto one = read_claimed(policy, logits(row), greedy, claimed.view, {.survivors = 3});
+    const auto one = read_claimed(policy, logits(row), greedy, claimed.view, {.top_entries = 3});
     REQUIRE(one.outcome.ok());
     CHECK(one->is_one_hot());
     CHECK(one->argmax() == there->argmax());
-    CHECK(survivors_of(one) == std::vector<token_id>{there->argmax()});
+    CHECK(top_entries_of(one) == std::vector<token_id>{there->argmax()});
     CHECK(one->sample(uniforms<>{}.at(purpose::bonus_draw))->token == there->argmax());
   });
 }

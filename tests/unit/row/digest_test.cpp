@@ -51,7 +51,7 @@ std::vector<token_id> first_of(const std::vector<entry>& all, std::size_t count)
 TEST_CASE("row.digest: by hand, a row of three") {
   const std::vector<float> row{0.0f, 1.0f, 0.5f};
   read_request request;
-  request.survivors = 2;
+  request.top_entries = 2;
   request.integer_total = true;
   request.exact_normaliser = true;
   for_each_policy([&](auto policy) {
@@ -61,9 +61,9 @@ TEST_CASE("row.digest: by hand, a row of three") {
     CHECK(from.value.maximum == 1.0);
     CHECK(from.value.reference == 1.0);
     CHECK(from.value.normaliser == doctest::Approx(1.0 + std::exp(-1.0) + std::exp(-0.5)).epsilon(1e-15));
-    CHECK(ids_of(from, from.value.survivor_ids) == std::vector<token_id>{1, 2});
-    CHECK(from.space.template at<std::uint32_t>(from.value.survivor_weights)[0] == 2147483648u);
-    CHECK_FALSE(from.value.survivors_complete);
+    CHECK(ids_of(from, from.value.top_ids) == std::vector<token_id>{1, 2});
+    CHECK(from.space.template at<std::uint32_t>(from.value.top_weights)[0] == 2147483648u);
+    CHECK_FALSE(from.value.top_complete);
     CHECK(from.space.template at<float>(from.value.lane_sums)[1] == 1.0f);
     CHECK(from.space.template at<float>(from.value.lane_sums).size() == 16);
   });
@@ -153,7 +153,7 @@ TEST_CASE("row.digest: an outlier outside the sampled ids, and rows whose sample
   });
 }
 
-TEST_CASE("NUM-8 row.digest: survivors are the first of the order, ties to the smaller id") {
+TEST_CASE("NUM-8 row.digest: top_entries are the first of the order, ties to the smaller id") {
   for (const std::uint32_t size : {1u, 17u, 1024u, 3000u, 20000u}) {
     for (const int kind : {0, 1, 2, 3}) {
       std::vector<double> values = normal_logits(size, size + 1, 2.0);
@@ -166,15 +166,15 @@ TEST_CASE("NUM-8 row.digest: survivors are the first of the order, ties to the s
       const auto order = sorted(values);
       for (const std::uint32_t wanted : {1u, 2u, 64u, 1000u}) {
         read_request request;
-        request.survivors = wanted;
+        request.top_entries = wanted;
         for_each_policy([&](auto policy) {
           const auto from = make_digest(policy, logits(row), {}, request);
           REQUIRE(from.outcome.ok());
           CAPTURE(size);
           CAPTURE(kind);
           CAPTURE(wanted);
-          CHECK(ids_of(from, from.value.survivor_ids) == first_of(order, std::min(wanted, size)));
-          CHECK(from.value.survivors_complete == (wanted >= size));
+          CHECK(ids_of(from, from.value.top_ids) == first_of(order, std::min(wanted, size)));
+          CHECK(from.value.top_complete == (wanted >= size));
         });
       }
     }
@@ -195,7 +195,7 @@ TEST_CASE("row.digest: minimum_probability gathers every id from that share of W
     for_each_policy([&](auto policy) {
       const auto from = make_digest(policy, logits(row), {}, request);
       REQUIRE(from.outcome.ok());
-      CHECK(ids_of(from, from.value.survivor_ids) == expected);
+      CHECK(ids_of(from, from.value.top_ids) == expected);
       CHECK(from.value.total_weight == 0);  // not asked for
       CHECK(from->total_weight() == make_digest(exec::seq, logits(row), {}, total)->total_weight());
     });
@@ -243,7 +243,7 @@ TEST_CASE("T28 NUM-1 NUM-2 row.digest: every bad row has its own error, where it
     status seen{};
     for_each_policy([&](auto policy) {
       read_request request;
-      request.survivors = 3;
+      request.top_entries = 3;
       std::vector<std::byte> memory(digest_workspace_size(row.valid_size(), transform, request));
       workspace space{std::span<std::byte>(memory)};
       const auto out = read_row(policy, row, transform, request, space);
@@ -449,7 +449,7 @@ TEST_CASE("row.digest: noexcept, and the inputs stay as they were (COR-5)") {
   std::vector<float> row = row_of<float>(normal_logits(3000, 8));
   const std::vector<float> copy = row;
   read_request request;
-  request.survivors = 100;
+  request.top_entries = 100;
   request.integer_total = true;
   for_each_policy([&](auto policy) { CHECK(make_digest(policy, logits(row), {}, request).outcome.ok()); });
   CHECK(row == copy);

@@ -52,7 +52,7 @@ struct batch_case {
       transforms.push_back({.temperature = i % 4 == 3 ? 0.0 : 0.5 + 0.25 * i});
       if (i % 5 == 4) transforms.back().truncation = {20, 0.9, 0.0, {}};
     }
-    request.survivors = 16;
+    request.top_entries = 16;
     request.integer_total = true;
     memory.resize(23 * read_rows_workspace_size(1, 1 + 700 * 22, {.truncation = {.top_p = 0.5}}, request));
     space = workspace(std::span(memory));
@@ -72,8 +72,8 @@ void check_same(const batch_case& one, const batch_case& other) {
     if (!a) continue;
     CHECK(a->argmax() == b->argmax());
     CHECK(a->total_weight() == b->total_weight());
-    CHECK(std::ranges::equal(a->survivor_ids(), b->survivor_ids()));
-    CHECK(std::ranges::equal(a->survivor_weights(), b->survivor_weights()));
+    CHECK(std::ranges::equal(a->top_ids(), b->top_ids()));
+    CHECK(std::ranges::equal(a->top_weights(), b->top_weights()));
     for (std::uint32_t position = 0; position < 8; ++position) {
       const auto stream = uniforms{philox{{1, i}}, position, 0}.at(purpose::bonus_draw);
       CHECK(a->sample(stream)->token == b->sample(stream)->token);
@@ -122,7 +122,7 @@ TEST_CASE("row.parallel: each row has what digest_workspace_size says, and no mo
   const std::vector<row_view<float>> rows(7, logits(row));
   const std::vector<row_transform> one(1);
   read_request request;
-  request.survivors = 64;
+  request.top_entries = 64;
   std::vector<std::byte> memory(read_rows_workspace_size(7, 5000, {}, request));
   workspace space{std::span(memory)};
   std::vector<reading> readings(7, status{errc::busy});

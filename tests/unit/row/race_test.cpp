@@ -33,9 +33,9 @@ token_id winner(const std::vector<double>& values, row_kind kind, double tempera
 
 std::vector<read_request> requests(std::uint32_t vocab_size) {
   read_request whole;
-  whole.survivors = vocab_size;
+  whole.top_entries = vocab_size;
   read_request few;
-  few.survivors = 3;
+  few.top_entries = 3;
   return {race_request(vocab_size), read_request{}, few, whole};
 }
 

@@ -48,7 +48,7 @@ static_assert(!std::is_constructible_v<row_summary, row_digest, workspace_base, 
 
 TEST_CASE("reading: what a summary says is what the digest of the same request holds") {
   read_request request;
-  request.survivors = 40;
+  request.top_entries = 40;
   request.integer_total = true;
   request.standard_deviation = true;
   request.minimum_probability = 0.01;
@@ -74,11 +74,11 @@ TEST_CASE("reading: what a summary says is what the digest of the same request h
       CHECK(said.standard_deviation() == from.value.standard_deviation);
       CHECK(said.total_weight() == from.value.total_weight);
       CHECK(said.minimum_probability() == from.value.minimum_probability);
-      CHECK(said.survivors_complete() == from.value.survivors_complete);
-      const auto ids = from.space.template at<token_id>(from.value.survivor_ids);
-      const auto weights = from.space.template at<std::uint32_t>(from.value.survivor_weights);
-      CHECK(std::equal(ids.begin(), ids.end(), said.survivor_ids().begin(), said.survivor_ids().end()));
-      CHECK(std::equal(weights.begin(), weights.end(), said.survivor_weights().begin(), said.survivor_weights().end()));
+      CHECK(said.top_complete() == from.value.top_complete);
+      const auto ids = from.space.template at<token_id>(from.value.top_ids);
+      const auto weights = from.space.template at<std::uint32_t>(from.value.top_weights);
+      CHECK(std::equal(ids.begin(), ids.end(), said.top_ids().begin(), said.top_ids().end()));
+      CHECK(std::equal(weights.begin(), weights.end(), said.top_weights().begin(), said.top_weights().end()));
       CHECK_FALSE(said.used_exact_normaliser());
     }
   });
@@ -154,7 +154,7 @@ TEST_CASE("reading: a workspace that was rewound below it ends it by name") {
     CHECK(second->softmax(std::span<float>(law)).code == errc::reading_expired);
     CHECK(tempered_draws(*second, 1, temperatures, drawn).error().code == errc::reading_expired);
     CHECK(tempered_probabilities(*second, 1, temperatures, out).error().code == errc::reading_expired);
-    CHECK(second->survivor_ids().empty());
+    CHECK(second->top_ids().empty());
     CHECK_FALSE(second->used_exact_normaliser());
     CHECK(first->sample(place.at(purpose::bonus_draw)).ok());
 
@@ -209,8 +209,8 @@ TEST_CASE("reading: a list of readings that something else wrote over is left al
 
 TEST_CASE("reading: sums that were not wanted are left out, taken once, and then the same") {
   for_each_policy([&](auto policy) {
-    const read_request bare{.survivors = 9, .sums = false};
-    const auto with = make_digest(policy, logits(small_row()), {}, {.survivors = 9});
+    const read_request bare{.top_entries = 9, .sums = false};
+    const auto with = make_digest(policy, logits(small_row()), {}, {.top_entries = 9});
     const auto without = make_digest(policy, logits(small_row()), {}, bare);
     REQUIRE((with.outcome.ok() && without.outcome.ok()));
     CHECK(with->has_coarse_sums());
@@ -244,7 +244,7 @@ TEST_CASE("reading: late sums and what was learnt of W before them do not meet")
   row[500] = 9.0f;
   row[2777] = 8.5f;
   for_each_policy([&](auto policy) {
-    const auto with = make_digest(policy, logits(row), {}, {.survivors = 9});
+    const auto with = make_digest(policy, logits(row), {}, {.top_entries = 9});
     REQUIRE(with.outcome.ok());
     const std::uint64_t total = with->total_weight();
     const double p = std::exp(*with->log_probability(500));
@@ -253,8 +253,8 @@ TEST_CASE("reading: late sums and what was learnt of W before them do not meet")
     };
     for (const double uniform : {p * (1 - 5e-4), p * (1 + 5e-4)}) {
       const auto wanted = with->accept({500, 1000, 1000}, uniform);
-      const auto accept_first = make_digest(policy, logits(row), {}, {.survivors = 9, .sums = false});
-      const auto total_first = make_digest(policy, logits(row), {}, {.survivors = 9, .sums = false});
+      const auto accept_first = make_digest(policy, logits(row), {}, {.top_entries = 9, .sums = false});
+      const auto total_first = make_digest(policy, logits(row), {}, {.top_entries = 9, .sums = false});
       REQUIRE((wanted.ok() && accept_first.outcome.ok() && total_first.outcome.ok()));
       CHECK(accept_first->accept({500, 1000, 1000}, uniform)->accepted == wanted->accepted);
       total_first->narrow_total();
@@ -294,7 +294,7 @@ TEST_CASE("reading: a read takes the sums all the same where it says what hangs 
     };
     CHECK(has({.minimum_probability = 0.01}));
     CHECK(has({.exact_normaliser = true}));
-    CHECK_FALSE(has({.survivors = 700, .integer_total = true, .close_total = true, .standard_deviation = true}));
+    CHECK_FALSE(has({.top_entries = 700, .integer_total = true, .close_total = true, .standard_deviation = true}));
     CHECK(make_digest(policy, probabilities(law), {}, {.sums = false})->has_coarse_sums());
     std::vector<float> heavy = law;
     heavy[3] = 0.5f;

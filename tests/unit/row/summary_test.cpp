@@ -259,7 +259,7 @@ TEST_CASE("summary: where bounds leave a decision open, the total weight decides
       REQUIRE(expected.size() == rank + (nudge < 0 ? 1 : 0));
       for_each_policy([&](auto policy) {
         const auto from = make_digest(policy, logits(row), {}, {.minimum_probability = beta});  // as the row is read
-        const auto listed = from->survivor_ids();
+        const auto listed = from->top_ids();
         CHECK(std::vector<token_id>(listed.begin(), listed.end()) == expected);
         CHECK(from->used_exact_total());
         CHECK(keep(policy, row, threshold{beta, size}, false).ids == expected);
@@ -297,8 +297,8 @@ TEST_CASE("NUM-3 summary: a mask that leaves only probabilities below the normal
       check_bounds(policy, probabilities(law), transform, false);
       const auto row = probabilities(law);
       const auto exact = make_digest(policy, row, transform, {.integer_total = true, .exact_normaliser = true});
-      const auto from = make_digest(policy, row, transform, {.survivors = 64, .minimum_probability = 1e-4});
-      CHECK(from->survivor_ids().size() >= 63);
+      const auto from = make_digest(policy, row, transform, {.top_entries = 64, .minimum_probability = 1e-4});
+      CHECK(from->top_ids().size() >= 63);
       for (const double uniform : {0.001, 0.5, 0.9}) {
         const drafted_token drafted{5, 60, 6000};
         CHECK(from->accept(drafted, uniform)->accepted == exact->accept(drafted, uniform)->accepted);
@@ -311,15 +311,15 @@ TEST_CASE("NUM-3 summary: a mask that leaves only probabilities below the normal
 TEST_CASE("summary: what a support says of the total weight does not hang on how it was decided") {
   const auto row = row_of<float>(normal_logits(3000, 5));
   for_each_policy([&](auto policy) {
-    const auto asked = make_digest(policy, logits(row), {}, {.survivors = 9, .integer_total = true});
+    const auto asked = make_digest(policy, logits(row), {}, {.top_entries = 9, .integer_total = true});
     CHECK(asked->support_total() == total_of(logits(row), {}));
     CHECK_FALSE(asked->used_exact_total());
-    const auto from = make_digest(policy, logits(row), {}, {.survivors = 9});
+    const auto from = make_digest(policy, logits(row), {}, {.top_entries = 9});
     CHECK(from->support_total() == 0);
     CHECK(from->total_weight() == asked->total_weight());
     CHECK(from->used_exact_total());
     CHECK(from->support_total() == 0);
-    const auto all = make_digest(policy, logits(row), {}, {.survivors = 3000});
+    const auto all = make_digest(policy, logits(row), {}, {.top_entries = 3000});
     CHECK(all->support_total() == asked->total_weight());
     CHECK(all->total_bounds().exact());
     CHECK_FALSE(all->used_exact_total());
@@ -334,9 +334,9 @@ TEST_CASE("summary: one-hot, truncated and expired readings know their total wei
     CHECK(make_digest(policy, logits(row), transform)->total_weight() == 2147483648u);
     transform.temperature = 1;
     transform.truncation.top_k = 5;
-    const auto cut = make_digest(policy, logits(row), transform, {.survivors = 5});
+    const auto cut = make_digest(policy, logits(row), transform, {.top_entries = 5});
     std::uint64_t sum = 0;
-    for (const std::uint32_t weight : cut->survivor_weights()) sum += weight;
+    for (const std::uint32_t weight : cut->top_weights()) sum += weight;
     CHECK(cut->total_weight() == sum);
     auto gone = make_digest(policy, logits(row), {});
     gone.space.rewind(0);

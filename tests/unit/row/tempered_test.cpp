@@ -31,13 +31,13 @@ tempered_hits draws(const Held& from, token_id token, const std::vector<double>&
 
 //! For every temperature: the draw gives the token just below its probability, and does not just above.
 template <class Scalar>
-void check_edges(const std::vector<double>& values, const row_transform& transform, std::uint32_t survivors,
+void check_edges(const std::vector<double>& values, const row_transform& transform, std::uint32_t top_entries,
                  const std::vector<double>& temperatures, token_id token, double closeness) {
   const std::vector<Scalar> row = row_of<Scalar>(values);
   const std::vector<double> seen = transformed(row, transform);
   for_each_policy([&](auto policy) {
     read_request wanted;
-    wanted.survivors = survivors;
+    wanted.top_entries = top_entries;
     const auto from = make_digest(policy, logits(row), transform, wanted);
     REQUIRE(from.outcome.ok());
     std::vector<double> found(temperatures.size());
@@ -62,10 +62,10 @@ const std::vector<double> bounded_temperatures{0.0, 1e-6, 0.3, 0.74, 0.76, 1.0, 
 //! Every bound of p holds, before any further read and after the reads that each width takes. `law`: p at the
 //! temperatures above.
 template <class Policy>
-void check_bounds(Policy policy, const std::vector<float>& row, double temperature, std::uint32_t survivors,
+void check_bounds(Policy policy, const std::vector<float>& row, double temperature, std::uint32_t top_entries,
                   token_id token, const std::vector<double>& law) {
   read_request wanted;
-  wanted.survivors = survivors;
+  wanted.top_entries = top_entries;
   const auto from = make_digest(policy, logits(row), {.temperature = temperature}, wanted);
   REQUIRE(from.outcome.ok());
   std::uint32_t quick = 0;
@@ -115,20 +115,20 @@ TEST_CASE("row.tempered: by hand, two logits ln 4 apart") {
 
 TEST_CASE(
     "row.tempered: decisions change at the probability itself, any temperature, any shape of row, with and without "
-    "survivors") {
+    "top_entries") {
   row_transform plain;
   plain.temperature = 2;
-  for (const std::uint32_t survivors : {0u, 4u, 256u}) {
+  for (const std::uint32_t top_entries : {0u, 4u, 256u}) {
     for (std::uint64_t seed = 1; seed <= (std::getenv("SPECVERIFY_EMULATED") != nullptr ? 1u : 3u); ++seed) {
       for (const double spread : {0.5, 3.0, 12.0}) {
         std::vector<double> values = normal_logits(1500, seed, spread);
         const auto best = static_cast<token_id>(std::max_element(values.begin(), values.end()) - values.begin());
         CAPTURE(seed);
         CAPTURE(spread);
-        CAPTURE(survivors);
+        CAPTURE(top_entries);
         for (const token_id token : {best, token_id{3}}) {
-          check_edges<float>(values, plain, survivors, all_temperatures, token, 1e-9);
-          check_edges<double>(values, plain, survivors, all_temperatures, token, 1e-11);
+          check_edges<float>(values, plain, top_entries, all_temperatures, token, 1e-9);
+          check_edges<double>(values, plain, top_entries, all_temperatures, token, 1e-11);
         }
       }
     }
@@ -141,8 +141,8 @@ TEST_CASE("row.tempered: a peak over a flat floor, where the normaliser bends in
     std::vector<double> values(3000, 0.0);
     values[1234] = height;
     CAPTURE(height);
-    for (const std::uint32_t survivors : {1u, 64u})
-      check_edges<float>(values, plain, survivors, all_temperatures, 1234, 1e-9);
+    for (const std::uint32_t top_entries : {1u, 64u})
+      check_edges<float>(values, plain, top_entries, all_temperatures, 1234, 1e-9);
     check_edges<bfloat16_bits>(values, plain, 64, all_temperatures, 0, 1e-9);
   }
 }
@@ -163,11 +163,11 @@ TEST_CASE(
   for (const double temperature : {0.0, 0.01, 0.7, 1.0, 5.0}) {
     transform.temperature = temperature;
     CAPTURE(temperature);
-    for (const std::uint32_t survivors : {0u, 16u, 400u}) {
-      check_edges<float>(values, transform, survivors, {0.1, 0.9, 1.4, 2.0}, 1, 1e-9);
-      check_edges<double>(values, transform, survivors, {0.1, 0.9, 1.4, 2.0}, 7, 1e-9);
-      check_edges<float>(values, transform, survivors, {0.0, 0.5, 2.0}, 11, 1e-9);  // masked
-      check_edges<float>(values, transform, survivors, {0.0, 0.5, 2.0}, 3, 1e-9);   // -infinity
+    for (const std::uint32_t top_entries : {0u, 16u, 400u}) {
+      check_edges<float>(values, transform, top_entries, {0.1, 0.9, 1.4, 2.0}, 1, 1e-9);
+      check_edges<double>(values, transform, top_entries, {0.1, 0.9, 1.4, 2.0}, 7, 1e-9);
+      check_edges<float>(values, transform, top_entries, {0.0, 0.5, 2.0}, 11, 1e-9);  // masked
+      check_edges<float>(values, transform, top_entries, {0.0, 0.5, 2.0}, 3, 1e-9);   // -infinity
     }
     transform.truncation.top_k = 5;
     check_edges<float>(values, transform, 16, {0.1, 1.4, 2.0}, 1, 1e-9);
@@ -186,9 +186,9 @@ TEST_CASE("row.tempered: more temperatures than one read serves, hot and cold on
   }
   for_each_policy([&](auto policy) {
     read_request wanted;
-    wanted.survivors = 64;
+    wanted.top_entries = 64;
     const auto from = make_digest(policy, logits(row), {}, wanted);
-    for (const token_id token : {from.value.argmax, from.space.template at<token_id>(from.value.survivor_ids)[5]}) {
+    for (const token_id token : {from.value.argmax, from.space.template at<token_id>(from.value.top_ids)[5]}) {
       std::uint32_t expected = 0;
       for (std::size_t m = 0; m < temperatures.size(); ++m)
         expected += uniforms[m] < probability_at(values, temperatures[m], token) ? 1u : 0u;
@@ -217,11 +217,11 @@ TEST_CASE("row.tempered: bounds hold whatever the reading was, and reads bring t
     for (const double temperature : bounded_temperatures) law.push_back(probability_at(values, temperature, token));
     CAPTURE(kind);
     for (const double temperature : {0.0, 0.2, 1.0, 1.5, 30.0}) {
-      for (const std::uint32_t survivors : {0u, 3u, 64u, size}) {
+      for (const std::uint32_t top_entries : {0u, 3u, 64u, size}) {
         CAPTURE(temperature);
-        CAPTURE(survivors);
-        check_bounds(exec::simd, row, temperature, survivors, token, law);
-        if (temperature == 1.5 && survivors == 64) check_bounds(exec::seq, row, temperature, survivors, token, law);
+        CAPTURE(top_entries);
+        check_bounds(exec::simd, row, temperature, top_entries, token, law);
+        if (temperature == 1.5 && top_entries == 64) check_bounds(exec::seq, row, temperature, top_entries, token, law);
       }
     }
   }
@@ -241,7 +241,7 @@ TEST_CASE("row.tempered: brackets decide nearly all draws, and exact sums hardly
     if (seed % 2 == 0) values[static_cast<std::size_t>(seed)] = 12.0;
     const auto row = row_of<float>(values);
     read_request wanted;
-    wanted.survivors = 64;
+    wanted.top_entries = 64;
     row_transform transform;
     transform.temperature = seed % 3 == 0 ? 1.0 : 1.5;
     const auto from = make_digest(exec::simd, logits(row), transform, wanted);
@@ -270,7 +270,7 @@ TEST_CASE("row.tempered: a draw at the probability itself needs one exact sum, a
   const auto row = row_of<float>(normal_logits(3000, 3));
   for_each_policy([&](auto policy) {
     read_request wanted;
-    wanted.survivors = 64;
+    wanted.top_entries = 64;
     const auto from = make_digest(policy, logits(row), {}, wanted);
     std::vector<double> p(1);
     REQUIRE(tempered_probabilities(*from.reading, from.value.argmax, std::vector<double>{1.1}, p).ok());

@@ -107,14 +107,14 @@ void compare(row_view<Scalar> row, row_transform transform, bool few = false) {
     const kept_rows expected = sorted.kept(cut);
     std::uint64_t mass = 0;
     for (const std::uint32_t weight : expected.weights) mass += weight;
-    const read_request wanted{.survivors = row.valid_size()};
+    const read_request wanted{.top_entries = row.valid_size()};
     const auto plain = make_digest(exec::seq, row, transform, wanted);
     const auto made = make_digest(exec::simd, row, transform, wanted);
     REQUIRE(plain.outcome.ok());
     REQUIRE(made.outcome.ok());
     const bool same_ids = kept_ids(plain) == expected.ids && kept_ids(made) == expected.ids;
     CHECK(same_ids);
-    const auto weights = made->survivor_weights();
+    const auto weights = made->top_weights();
     CHECK(std::vector<std::uint32_t>(weights.begin(), weights.end()) == expected.weights);
     CHECK(plain.value.total_weight == mass);
     CHECK(made.value.total_weight == mass);

@@ -436,11 +436,11 @@ TEST_CASE("conformal: what it asks for and how it fails") {
   // Without W its state would stand still.
   CHECK(select(sparsifier, hand::digest({40, 10}, 1, false)).why.code == errc::digest_insufficient);
   CHECK(select(sparsifier, hand::digest({40, 10}, 2, false)).why.ok());  // all are listed
-  CHECK(sparsifier.request(sparsifier.widest_state(), 100).survivors == 100);
+  CHECK(sparsifier.request(sparsifier.widest_state(), 100).top_entries == 100);
   CHECK(sparsifier.workspace_size(sparsifier.widest_state(), 100) >=
         sparsifier.workspace_size(sparsifier.initial_state(), 100));
   sparsifier.max_support_size = 12;
-  CHECK(sparsifier.request(sparsifier.widest_state(), 100).survivors == 12);
+  CHECK(sparsifier.request(sparsifier.widest_state(), 100).top_entries == 12);
   CHECK(specverify::widest_state(sparsifier) == conformal_state{});
   CHECK(specverify::widest_state(specverify::threshold{}) == specverify::no_state{});
   const double not_a_number = std::bit_cast<double>(0x7FF8000000000000u),

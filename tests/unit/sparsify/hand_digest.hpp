@@ -50,11 +50,11 @@ inline weights in_units(weights row) {
   return row;
 }
 
-// What a digest of this row looks like that gathered the `survivors` largest entries.
+// What a digest of this row looks like that gathered the `top_entries` largest entries.
 struct digest {
-  digest(const weights& row, std::size_t survivors, bool with_total = true)
+  digest(const weights& row, std::size_t top_entries, bool with_total = true)
       : bytes(row.size() * 8 + 320), space(std::span(bytes)) {
-    const ids kept = largest(row, survivors);
+    const ids kept = largest(row, top_entries);
     value.mark = *space.take_slice<specverify::reading_mark>(1);
     const auto id_slice = *space.take_slice<specverify::token_id>(kept.size());
     const auto weight_slice = *space.take_slice<std::uint32_t>(kept.size());
@@ -63,10 +63,10 @@ struct digest {
       space.at<std::uint32_t>(weight_slice)[i] = row[static_cast<std::size_t>(kept[i])];
     }
     value.valid_size = static_cast<std::uint32_t>(row.size());
-    value.survivor_ids = id_slice;
-    value.survivor_weights = weight_slice;
+    value.top_ids = id_slice;
+    value.top_weights = weight_slice;
     value.total_weight = with_total ? total(row) : 0;
-    value.survivors_complete = kept.size() == ranked(row).size();
+    value.top_complete = kept.size() == ranked(row).size();
   }
   //! What a sparsifier sees.
   [[nodiscard]] specverify::row_summary row() const { return specverify::reading_test_access::summary(value, space); }
@@ -97,7 +97,7 @@ inline outcome outcome_of(const specverify::result<specverify::support>& made) {
 template <class Sparsifier>
 outcome select(const Sparsifier& sparsifier, const digest& of) {
   std::vector<std::byte> bytes(sparsifier.workspace_size(sparsifier.initial_state(), of.value.valid_size) +
-                               of.value.survivor_ids.count * 12 + 256);
+                               of.value.top_ids.count * 12 + 256);
   specverify::workspace scratch{std::span(bytes)};
   return outcome_of(sparsifier.select(of.row(), sparsifier.initial_state(), scratch));
 }

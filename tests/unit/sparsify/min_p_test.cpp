@@ -44,8 +44,8 @@ TEST_CASE("min_p agrees with the definition or says that the digest is too small
 }
 
 TEST_CASE("min_p: what it asks for and how it fails") {
-  CHECK(min_p{0.1}.request({}, 100).survivors == 100);
-  CHECK(min_p{0.1, 8}.request({}, 100).survivors == 8);
+  CHECK(min_p{0.1}.request({}, 100).top_entries == 100);
+  CHECK(min_p{0.1, 8}.request({}, 100).top_entries == 8);
   CHECK_FALSE(min_p{0.1}.request({}, 100).integer_total);
   for (const double ratio : {-0.1, 1.1, std::bit_cast<double>(0x7FF8000000000000u)}) {
     CHECK(select(min_p{ratio}, hand::digest({1, 2}, 2)).why.code == errc::invalid_argument);

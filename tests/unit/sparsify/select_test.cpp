@@ -40,7 +40,7 @@ kept keep(const Sparsifier& sparsifier, const Held& from) {
 TEST_CASE("top_k of a row: by hand, ids ascending, ties to the smaller id") {
   const std::vector<float> row{1.0f, 4.0f, 2.0f, 4.0f, 3.0f, 2.0f};
   read_request request;
-  request.survivors = 6;
+  request.top_entries = 6;
   request.integer_total = true;
   for_each_policy([&](auto policy) {
     const auto from = make_digest(policy, logits(row), {}, request);
@@ -60,7 +60,7 @@ TEST_CASE("top_k of a row: by hand, ids ascending, ties to the smaller id") {
   });
 }
 
-TEST_CASE("NUM-8 top_k of a row: k of more survivors, against a sort; exactly k with heavy ties") {
+TEST_CASE("NUM-8 top_k of a row: k of more top_entries, against a sort; exactly k with heavy ties") {
   std::vector<double> values = normal_logits(9000, 3, 2.0);
   for (double& value : values) value = std::floor(4 * value) / 4;
   const auto row = row_of<float>(values);
@@ -70,7 +70,7 @@ TEST_CASE("NUM-8 top_k of a row: k of more survivors, against a sort; exactly k 
     return values[static_cast<std::size_t>(a)] > values[static_cast<std::size_t>(b)];
   });
   read_request request;
-  request.survivors = 500;
+  request.top_entries = 500;
   const auto from = make_digest(exec::simd, logits(row), {}, request);
   for (const std::uint32_t k : {1u, 7u, 64u, 65u, 499u, 500u}) {
     const kept chosen = keep(top_k{k}, from);
@@ -84,7 +84,7 @@ TEST_CASE("NUM-8 top_k of a row: k of more survivors, against a sort; exactly k 
 TEST_CASE("threshold of a row: by hand, never empty, all of positive weight at zero") {
   const std::vector<double> law{0.5, 0.25, 0.125, 0.0625, 0.0625, 0.0};
   read_request request;
-  request.survivors = 6;
+  request.top_entries = 6;
   request.integer_total = true;
   const auto from = make_digest(exec::seq, probabilities(law), {}, request);
   const auto above = [&](double beta) {
@@ -124,7 +124,7 @@ TEST_CASE("threshold of a row: what a minimum probability gathered is enough fro
 TEST_CASE("top_k and threshold of a row: a digest is never asked for more than it gathered") {
   const auto row = row_of<float>(normal_logits(500, 4, 1.0));
   read_request request;
-  request.survivors = 10;
+  request.top_entries = 10;
   const auto from = make_digest(exec::seq, logits(row), {}, request);
   CHECK(keep(top_k{10}, from).why.ok());
   CHECK(keep(top_k{11}, from).why.code == errc::digest_insufficient);
@@ -139,7 +139,7 @@ TEST_CASE("top_k and threshold of a row: a digest is never asked for more than i
 TEST_CASE("T30 top_k and threshold of a row: one-hot and truncated digests") {
   const std::vector<float> row{1.0f, 4.0f, 2.0f, 4.0f};
   read_request request;
-  request.survivors = 3;
+  request.top_entries = 3;
   request.integer_total = true;
   row_transform transform;
   transform.temperature = 0;
@@ -160,13 +160,13 @@ TEST_CASE("T30 top_k and threshold of a row: one-hot and truncated digests") {
 TEST_CASE("sparsifiers: a share that a law holds exactly is reached by its rounded weights") {
   const std::vector<double> law{0.5, 0.3, 0.1, 0.1}, other{0.5, 0.15, 0.35};
   for_each_policy([&](auto policy) {
-    const read_request all{.survivors = 4, .integer_total = true};
+    const read_request all{.top_entries = 4, .integer_total = true};
     const auto first = make_digest(policy, probabilities(law), {}, all);
     const auto second = make_digest(policy, probabilities(other), {}, all);
     CHECK(keep(top_p{0.8}, first).ids == std::vector<token_id>{0, 1});
     CHECK(keep(threshold{0.3, 4}, first).ids == std::vector<token_id>{0, 1});
     CHECK(keep(min_p{0.3}, second).ids == std::vector<token_id>{0, 1, 2});
     const auto above = make_digest(policy, probabilities(law), {}, {.minimum_probability = 0.3});
-    CHECK(above->survivor_ids().size() == 2);
+    CHECK(above->top_ids().size() == 2);
   });
 }

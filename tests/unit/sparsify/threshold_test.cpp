@@ -71,7 +71,7 @@ TEST_CASE("threshold agrees with the definition or says that the digest is too s
     } else {
       REQUIRE(part.why.code == errc::digest_insufficient);
     }
-    // A digest that promises every id from beta on serves, even when all its survivors are above.
+    // A digest that promises every id from beta on serves, even when all its top entries are above.
     hand::digest promised(row, std::max<std::size_t>(1, above.size()));
     promised.value.minimum_probability = beta;
     REQUIRE(select(threshold{beta, all}, promised).kept == expected);
@@ -82,15 +82,15 @@ TEST_CASE("threshold: what it asks for and how it fails") {
   CHECK(threshold{0.25, all}.request({}, 100).minimum_probability == 0.25);
   CHECK_FALSE(threshold{0.25, all}.request({}, 100).integer_total);
   CHECK(threshold{0.25, all, true}.request({}, 100).integer_total);
-  CHECK(threshold{0.25, all}.request({}, 100).survivors == 1);
+  CHECK(threshold{0.25, all}.request({}, 100).top_entries == 1);
   CHECK(threshold{5.0, all}.request({}, 100).minimum_probability == 1);
-  CHECK(threshold{0.0, all}.request({}, 100).survivors == 100);
+  CHECK(threshold{0.0, all}.request({}, 100).top_entries == 100);
   CHECK(threshold{-1.0, all}.request({}, 100).minimum_probability == 0);
-  CHECK(threshold{0.25, 7}.request({}, 100).survivors == 7);
+  CHECK(threshold{0.25, 7}.request({}, 100).top_entries == 7);
   // V, or more than that, keeps all: only tokens of probability beta are gathered
-  CHECK(threshold{0.25, 100}.request({}, 100).survivors == 1);
+  CHECK(threshold{0.25, 100}.request({}, 100).top_entries == 1);
   CHECK(threshold{0.25, 700}.request({}, 100).minimum_probability == 0.25);
-  CHECK(threshold{0.25, 99}.request({}, 100).survivors == 99);
+  CHECK(threshold{0.25, 99}.request({}, 100).top_entries == 99);
   CHECK(select(threshold{std::bit_cast<double>(0x7FF8000000000000u), all}, hand::digest({1, 2}, 2)).why.code ==
         errc::invalid_argument);
   CHECK(select(threshold{0.25, all}, hand::digest({1, 2}, 1, false)).why.code == errc::digest_insufficient);  // no W

@@ -54,7 +54,7 @@ TEST_CASE("top_k agrees with a full sort, from any digest that gathered enough")
     const std::size_t gathered = 1 + random() % 128;
     const hand::digest digest(row, gathered);
     const hand::outcome out = select(top_k{support_size}, digest);
-    if (gathered >= support_size || digest.value.survivors_complete) {
+    if (gathered >= support_size || digest.value.top_complete) {
       REQUIRE(out.why.ok());
       REQUIRE(out.kept == hand::largest(row, support_size));
     } else {
@@ -65,8 +65,8 @@ TEST_CASE("top_k agrees with a full sort, from any digest that gathered enough")
 }
 
 TEST_CASE("top_k: what it asks for and how it fails") {
-  CHECK(top_k{16}.request({}, 1000).survivors == 16);
-  CHECK(top_k{16}.request({}, 10).survivors == 10);
+  CHECK(top_k{16}.request({}, 1000).top_entries == 16);
+  CHECK(top_k{16}.request({}, 10).top_entries == 10);
   CHECK_FALSE(top_k{16}.request({}, 10).integer_total);
   CHECK(top_k{16, true}.request({}, 10).integer_total);
   CHECK(select(top_k{0}, hand::digest({1, 2}, 2)).why.code == errc::invalid_argument);

@@ -138,8 +138,8 @@ TEST_CASE("top_n_sigma: sigma of logits of any scale") {
 
 TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   CHECK(top_n_sigma{}.request({}, 50).standard_deviation);
-  CHECK(top_n_sigma{}.request({}, 50).survivors == 50);
-  CHECK(top_n_sigma{1, 8}.request({}, 50).survivors == 8);
+  CHECK(top_n_sigma{}.request({}, 50).top_entries == 50);
+  CHECK(top_n_sigma{1, 8}.request({}, 50).top_entries == 8);
   CHECK_FALSE(top_n_sigma{}.request({}, 50).integer_total);
   const std::vector<float> logits{1, 2, 3};
   CHECK(run(sv::exec::seq, top_n_sigma{-1}, logits).why.code == errc::invalid_argument);
@@ -149,7 +149,7 @@ TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   sv::workspace space{std::span(bytes)};
   const std::vector<double> law{0.5, 0.5};
   sv::read_request wanted;
-  wanted.survivors = 2;
+  wanted.top_entries = 2;
   const auto reading =
       sv::read_row(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space);
   REQUIRE(reading.ok());
@@ -158,7 +158,7 @@ TEST_CASE("top_n_sigma: what it asks for and how it fails") {
   CHECK(
       sv::read_row(sv::exec::seq, sv::probability_row(std::span<const double>(law)), {}, wanted, space).error().code ==
       errc::unsupported);
-  wanted.survivors = 1;
+  wanted.top_entries = 1;
   const auto narrow = sv::read_row(sv::exec::seq, sv::logits_row(std::span<const float>(logits)), {}, wanted, space);
   REQUIRE(narrow.ok());
   CHECK(top_n_sigma{3}.select(*narrow, {}, space).error().code == errc::digest_insufficient);

@@ -55,8 +55,8 @@ TEST_CASE("top_p agrees with a full sort, with and without a cap") {
 }
 
 TEST_CASE("top_p: what it asks for and how it fails") {
-  CHECK(top_p{0.9}.request({}, 100).survivors == 100);
-  CHECK(top_p{0.9, 8}.request({}, 100).survivors == 8);
+  CHECK(top_p{0.9}.request({}, 100).top_entries == 100);
+  CHECK(top_p{0.9, 8}.request({}, 100).top_entries == 8);
   CHECK_FALSE(top_p{0.9}.request({}, 100).integer_total);
   CHECK(top_p{0.9, 0, true}.request({}, 100).integer_total);
   for (const double mass : {0.0, -0.1, 1.1, std::bit_cast<double>(0x7FF8000000000000u)}) {

@@ -145,7 +145,7 @@ TEST_CASE("vocabulary_budget as a sparsifier: sizes, caps, ties, errors") {
   CHECK(select(vocabulary_budget{std::bit_cast<double>(0x7FF8000000000000u)}, hand::digest(row, 5)).why.code ==
         errc::invalid_argument);
   const vocabulary_budget sparsifier;
-  CHECK(sparsifier.request({}, 77).survivors == 77);
+  CHECK(sparsifier.request({}, 77).top_entries == 77);
   const hand::digest whole(row, 5);
   for (std::size_t size = 0; size < sparsifier.workspace_size({}, 5); size += 4) {
     std::vector<std::byte> bytes(size);

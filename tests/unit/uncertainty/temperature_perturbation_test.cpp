@@ -130,10 +130,10 @@ TEST_CASE(
           REQUIRE(out.outcome.ok());
           CHECK(out.found.disagreements == expected);
           CHECK(out.found.samples == options.samples);
-          // Any reading gives the same count: at another temperature, with few survivors, read again.
+          // Any reading gives the same count: at another temperature, with few top entries, read again.
           std::vector<std::byte> memory(2 * perturbation_workspace_size(static_cast<std::uint32_t>(row.size())));
           workspace scratch{std::span<std::byte>(memory)};
-          const auto plain = read_row(policy, logits(row), {.temperature = 0.7}, {.survivors = 3}, scratch);
+          const auto plain = read_row(policy, logits(row), {.temperature = 0.7}, {.top_entries = 3}, scratch);
           REQUIRE(plain.ok());
           const auto again = temperature_perturbation(*plain, token, options, uniforms{source, 9, 2});
           REQUIRE(again.ok());
@@ -218,18 +218,18 @@ TEST_CASE("temperature_perturbation: the mean between bounds no wider than asked
   }
 }
 
-TEST_CASE("temperature_perturbation: a reading serves if its law is of logits, hot enough and has survivors") {
+TEST_CASE("temperature_perturbation: a reading serves if its law is of logits, hot enough and has top_entries") {
   const auto row = row_of<float>(normal_logits(900, 8, 2.0));
-  const auto serves = [&](const row_transform& transform, std::uint32_t survivors) {
-    std::vector<std::byte> memory(digest_workspace_size(900, transform, {.survivors = survivors}));
+  const auto serves = [&](const row_transform& transform, std::uint32_t top_entries) {
+    std::vector<std::byte> memory(digest_workspace_size(900, transform, {.top_entries = top_entries}));
     workspace scratch{std::span<std::byte>(memory)};
-    const auto reading = read_row(exec::simd, logits(row), transform, {.survivors = survivors}, scratch);
+    const auto reading = read_row(exec::simd, logits(row), transform, {.top_entries = top_entries}, scratch);
     REQUIRE(reading.ok());
     return serves_perturbation(*reading, {20, 2.0});
   };
   CHECK(serves({.temperature = 1.0}, 32));
   CHECK(serves({.temperature = 2.0}, 900));
-  CHECK(serves(perturbed_transform({}, {20, 2.0}), perturbed_request().survivors));
+  CHECK(serves(perturbed_transform({}, {20, 2.0}), perturbed_request().top_entries));
   CHECK_FALSE(serves({.temperature = 1.0}, 31));
   CHECK_FALSE(serves({.temperature = 0.7}, 64));
   CHECK_FALSE(serves({.temperature = 2.1}, 64));

@@ -43,7 +43,7 @@ class claimed_row {
     digest.temperature = transform.temperature;
     digest.maximum = static_cast<double>(*largest);
     kernel::candidate_list list;
-    const bool listed = take_survivors(layout, list, digest, scratch);
+    const bool listed = take_top_entries(layout, list, digest, scratch);
     const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
     if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
     digest.mark = {mark_slice->offset, 1};
@@ -61,7 +61,7 @@ class claimed_row {
     if (layout.capacity > 0) {
       if (const status why = gather(digest, list, scratch); !why.ok()) return why;
     }
-    finish_survivors(request, list, digest);
+    finish_top_entries(request, list, digest);
     return digest;
   }
 

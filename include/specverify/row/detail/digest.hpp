@@ -13,25 +13,25 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! Takes the arrays for the top entries from the workspace.
-[[nodiscard]] inline bool take_survivors(const digest_layout& layout, kernel::candidate_list& list, row_digest& digest,
-                                         workspace& scratch) noexcept {
+[[nodiscard]] inline bool take_top_entries(const digest_layout& layout, kernel::candidate_list& list,
+                                           row_digest& digest, workspace& scratch) noexcept {
   const auto ids = scratch.take_slice<token_id>(layout.capacity);
   const auto weights = scratch.take_slice<std::uint32_t>(layout.capacity);
   if (!ids || !weights) return false;
-  digest.survivor_ids = *ids;
-  digest.survivor_weights = *weights;
-  list.ids = scratch.at<token_id>(digest.survivor_ids).data();
-  list.weights = scratch.at<std::uint32_t>(digest.survivor_weights).data();
+  digest.top_ids = *ids;
+  digest.top_weights = *weights;
+  list.ids = scratch.at<token_id>(digest.top_ids).data();
+  list.weights = scratch.at<std::uint32_t>(digest.top_weights).data();
   list.capacity = layout.capacity;
   list.wanted = layout.wanted;
   return true;
 }
 
-inline void finish_survivors(const read_request& request, const kernel::candidate_list& list,
-                             row_digest& digest) noexcept {
-  digest.survivor_ids.count = list.size;
-  digest.survivor_weights.count = list.size;
-  digest.survivors_complete = !list.dropped;
+inline void finish_top_entries(const read_request& request, const kernel::candidate_list& list,
+                               row_digest& digest) noexcept {
+  digest.top_ids.count = list.size;
+  digest.top_weights.count = list.size;
+  digest.top_complete = !list.dropped;
   digest.minimum_probability = request.minimum_probability;
 }
 
@@ -47,7 +47,7 @@ inline void point_mass(const read_request& request, kernel::candidate_list& list
     list.weights[0] = kernel::weight_one;
     list.size = 1;
   }
-  finish_survivors(request, list, digest);
+  finish_top_entries(request, list, digest);
 }
 
 //! Takes the arrays for the kept ids of a truncated row from the workspace. Returns false if it is too small.
@@ -200,9 +200,9 @@ template <class Policy, class Scalar>
 //! contains every entry that reaches this share of the lower bound on W. The function then computes closer bounds on W
 //! until no listed entry can be below this share of W.
 template <class Policy, class Scalar>
-[[gnu::noinline]] inline void gather_survivors(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
-                                               reading_mark& mark, kernel::candidate_list& list,
-                                               const row_digest& digest) noexcept {
+[[gnu::noinline]] inline void gather_top_entries(Policy policy, const kernel::row_source<Scalar>& source, float* tops,
+                                                 reading_mark& mark, kernel::candidate_list& list,
+                                                 const row_digest& digest) noexcept {
   const kernel::integer_weight weight = weights_of(source, digest.maximum, digest.temperature);
   const double share = digest.minimum_probability;
   if (SPECVERIFY_LIKELY(share == 0.0)) return kernel::gather(policy, source, weight, tops, list);
@@ -259,11 +259,11 @@ inline void add_requested(Policy policy, const kernel::row_source<Scalar>& sourc
     mark.least = mark.most = digest.total_weight;
   }
   if (list.capacity > 0) {
-    gather_survivors(policy, source, tops, mark, list, digest);
+    gather_top_entries(policy, source, tops, mark, list, digest);
   } else {
     list.dropped = true;
   }
-  finish_survivors(request, list, digest);
+  finish_top_entries(request, list, digest);
   if (request.exact_normaliser) {
     const double reference = digest.reference;
     digest.normaliser = kernel::exact_sum(policy, source, {reference, 1.0 / digest.temperature, source.probabilities});
@@ -299,7 +299,7 @@ template <class Policy, class Scalar>
     temporary.keep();
     if (!build_kept(policy, source, cut, layout, tops->data(), quick_total, list, digest, scratch))
       return row_error(errc::workspace_too_small);
-    finish_survivors(request, list, digest);
+    finish_top_entries(request, list, digest);
     return {};
   }
   reading_mark& mark = *scratch.first_of<reading_mark>(digest.mark);
@@ -320,7 +320,7 @@ template <class Policy, class Scalar>
   digest.temperature = transform.temperature;
   digest.minimum_probability = request.minimum_probability;
   kernel::candidate_list list;
-  const bool listed = take_survivors(layout, list, digest, scratch);
+  const bool listed = take_top_entries(layout, list, digest, scratch);
   const auto mark_slice = scratch.take_slice<std::byte>(marked_row_size);
   if (!listed || !mark_slice) return row_error(errc::workspace_too_small);
   digest.mark = {mark_slice->offset, 1};  // not the rest of marked_row, because it is internal

@@ -13,7 +13,7 @@ namespace detail {
 //! Returns a lower bound on the difference between the maximum and the largest logit outside the top entries.
 [[nodiscard]] inline double distance_below(const row_digest& digest, std::span<const std::uint32_t> weights) noexcept {
   std::uint32_t least = 0;
-  if (!digest.survivors_complete) {
+  if (!digest.top_complete) {
     least = kernel::weight_one;
     for (const std::uint32_t weight : weights) least = weight < least ? weight : least;
   }
@@ -26,16 +26,16 @@ template <class Policy, class Scalar>
 class tempered_row {
  public:
   explicit tempered_row(const opened_row<Policy, Scalar>& row) noexcept : row_(row) {
-    if (usable()) survivors_ = row.base.template at<token_id>(row.digest.survivor_ids);
+    if (usable()) top_entries_ = row.base.template at<token_id>(row.digest.top_ids);
   }
 
   //! Adds the sums over the top entries, with a relative error of at most kernel::tempered_margin.
-  void add_survivors(const double* inverses, std::uint32_t count, double* sums) const noexcept {
+  void add_top_entries(const double* inverses, std::uint32_t count, double* sums) const noexcept {
     constexpr std::size_t part = 256;
     float differences[part];
-    for (std::size_t first = 0; first < survivors_.size(); first += part) {
-      const std::size_t filled = survivors_.size() - first < part ? survivors_.size() - first : part;
-      for (std::size_t i = 0; i < filled; ++i) differences[i] = static_cast<float>(difference(survivors_[first + i]));
+    for (std::size_t first = 0; first < top_entries_.size(); first += part) {
+      const std::size_t filled = top_entries_.size() - first < part ? top_entries_.size() - first : part;
+      for (std::size_t i = 0; i < filled; ++i) differences[i] = static_cast<float>(difference(top_entries_[first + i]));
       kernel::add_exponentials(row_.policy, differences, static_cast<std::uint32_t>(filled), inverses, count, sums);
     }
   }
@@ -45,16 +45,15 @@ class tempered_row {
   [[nodiscard]] tempered_rest rest() const noexcept {
     using work = kernel::working<Scalar>;
     const row_digest& digest = row_.digest;
-    const double below = survivors_.empty()
-                             ? 0.0
-                             : distance_below(digest, row_.base.template at<std::uint32_t>(digest.survivor_weights));
+    const double below =
+        top_entries_.empty() ? 0.0 : distance_below(digest, row_.base.template at<std::uint32_t>(digest.top_weights));
     tempered_rest rest;
-    rest.begin(digest.valid_size - static_cast<std::uint32_t>(survivors_.size()), below);
+    rest.begin(digest.valid_size - static_cast<std::uint32_t>(top_entries_.size()), below);
     if (!usable()) return rest;
     const kernel::envelope<work> weight{static_cast<work>(digest.reference), kernel::coarse_scale(digest.temperature),
                                         false};
     double sum = digest.coarse_total;
-    for (const token_id id : survivors_)
+    for (const token_id id : top_entries_)
       sum -= static_cast<double>(weight(row_.source.value(static_cast<std::uint32_t>(id))));
     rest.learn_coarse({sum, digest.coarse_total, digest.reference - digest.maximum, digest.temperature},
                       digest.valid_size);
@@ -75,7 +74,7 @@ class tempered_row {
   [[nodiscard]] bool usable() const noexcept { return row_.digest.has_coarse_sums(); }
 
   const opened_row<Policy, Scalar>& row_;
-  std::span<const token_id> survivors_{};
+  std::span<const token_id> top_entries_{};
 };
 
 }  // namespace detail

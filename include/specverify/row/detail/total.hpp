@@ -102,8 +102,8 @@ template <class Policy, class Scalar>
                                              std::uint64_t stamp) noexcept {
   if (mark.stamp != stamp) return {};
   if (digest.total_weight > 0) return {digest.total_weight, digest.total_weight};
-  if (digest.survivors_complete && (mark.most == 0 || mark.least != mark.most)) {
-    const auto weights = base.at<std::uint32_t>(digest.survivor_weights);
+  if (digest.top_complete && (mark.most == 0 || mark.least != mark.most)) {
+    const auto weights = base.at<std::uint32_t>(digest.top_weights);
     mark.least = mark.most = mass_from(weights.data(), static_cast<std::uint32_t>(weights.size()), 0);
   }
   know_bounds(mark);

@@ -131,9 +131,9 @@ class drafter {
     const bool laws = carries_laws(format_.format) && format_.format != law_format::fp16_row;
     if (facts.needs_probabilities && laws) [[unlikely]]
       made.integer_total = true;
-    if (races_) made.survivors = race_request(format_.vocab_size).survivors;
+    if (races_) made.top_entries = race_request(format_.vocab_size).top_entries;
     if (format_.attachments.drafted_probability) [[unlikely]]
-      made.survivors = format_.vocab_size;
+      made.top_entries = format_.vocab_size;
     made.sums |= format_.attachments.drafted_probability || facts.needs_uncertainty;
     return made;
   }

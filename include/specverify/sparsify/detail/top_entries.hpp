@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Code shared by all sparsifiers: gets the top entries (survivors) of a row, and makes a support from the largest of
+//! Code shared by all sparsifiers: gets the top entries of a row, and makes a support from the largest of
 //! these entries.
-#ifndef SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
-#define SPECVERIFY_SPARSIFY_DETAIL_SURVIVORS_HPP
+#ifndef SPECVERIFY_SPARSIFY_DETAIL_TOP_ENTRIES_HPP
+#define SPECVERIFY_SPARSIFY_DETAIL_TOP_ENTRIES_HPP
 
 #include <specverify/kernel/scalar/select.hpp>
 #include <specverify/sparsify/concepts.hpp>
@@ -12,8 +12,8 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! The survivors of a row: the first entries in the order (weight descending, id ascending), listed by ascending id.
-struct survivor_view {
+//! The top entries of a row: the first entries in the order (weight descending, id ascending), listed by ascending id.
+struct top_view {
   std::span<const token_id> ids{};
   std::span<const std::uint32_t> weights{};
   std::uint64_t total_weight = 0;  // W, 0 if not requested
@@ -32,14 +32,14 @@ struct survivor_view {
   }
 };
 
-//! Returns the survivors of a row. Errors: reading_expired.
-[[nodiscard]] inline result<survivor_view> survivors_of(const row_summary& row) noexcept {
+//! Returns the top entries of a row. Errors: reading_expired.
+[[nodiscard]] inline result<top_view> top_entries_of(const row_summary& row) noexcept {
   if (row.expired()) return status{errc::reading_expired, part::sparsify, 0};
-  survivor_view view;
-  view.ids = row.survivor_ids();
-  view.weights = row.survivor_weights();
+  top_view view;
+  view.ids = row.top_ids();
+  view.weights = row.top_weights();
   view.vocab_size = row.vocab_size();
-  view.complete = row.survivors_complete();
+  view.complete = row.top_complete();
   view.total_weight = row.support_total();
   view.promised = row.minimum_probability();
   view.smallest = view.weights.empty() ? 0 : view.weights[0];
@@ -50,9 +50,9 @@ struct survivor_view {
   return view;
 }
 
-//! Returns the maximum number of survivors that a reading with this request can have.
-[[nodiscard]] constexpr std::uint32_t survivor_bound(const read_request& request, std::uint32_t vocab_size) noexcept {
-  const std::uint32_t wanted = request.survivors < vocab_size ? request.survivors : vocab_size;
+//! Returns the maximum number of top entries that a reading with this request can have.
+[[nodiscard]] constexpr std::uint32_t top_bound(const read_request& request, std::uint32_t vocab_size) noexcept {
+  const std::uint32_t wanted = request.top_entries < vocab_size ? request.top_entries : vocab_size;
   if (request.minimum_probability <= 0) return wanted;
   const std::uint32_t listed = most_above(request.minimum_probability, vocab_size);
   return wanted > listed ? wanted : listed;
@@ -63,8 +63,8 @@ struct survivor_view {
   return slice_bytes<token_id>(size) + slice_bytes<std::uint32_t>(size) + workspace_alignment;
 }
 
-//! Returns the first `count` survivors in the order (weight descending, id ascending), as a support in `scratch`.
-[[nodiscard]] inline result<support> keep_largest(const survivor_view& from, std::uint32_t count,
+//! Returns the first `count` top_entries in the order (weight descending, id ascending), as a support in `scratch`.
+[[nodiscard]] inline result<support> keep_largest(const top_view& from, std::uint32_t count,
                                                   workspace& scratch) noexcept {
   workspace_scope scope(scratch);
   const auto ids = scratch.take<token_id>(count);
@@ -77,14 +77,14 @@ struct survivor_view {
   return support{*ids, *weights, from.total_weight, from.vocab_size};
 }
 
-//! Returns the number of survivors with a weight of at least `least`.
-[[nodiscard]] inline std::uint32_t count_from(const survivor_view& from, std::uint64_t least) noexcept {
+//! Returns the number of top entries with a weight of at least `least`.
+[[nodiscard]] inline std::uint32_t count_from(const top_view& from, std::uint64_t least) noexcept {
   std::uint32_t count = 0;
   for (const std::uint32_t weight : from.weights) count += weight >= least ? 1u : 0u;
   return count;
 }
 
-//! Number of survivors that a sparsifier keeps, and whether the reading lists all of them.
+//! Number of top entries that a sparsifier keeps, and whether the reading lists all of them.
 struct kept_count {
   std::uint32_t count = 0;
   bool enough = false;
@@ -96,7 +96,7 @@ struct kept_count {
 //! Returns the support of all tokens with a weight of at least least(W). If there is no such token, keeps the largest
 //! token. If there are more than `cap`, keeps the `cap` largest (0: no cap). least(W) must not decrease with W.
 template <class Least>
-[[nodiscard]] inline result<support> keep_from(const row_summary& row, const survivor_view& from, const Least& least,
+[[nodiscard]] inline result<support> keep_from(const row_summary& row, const top_view& from, const Least& least,
                                                std::uint32_t cap, workspace& scratch) noexcept {
   const kept_count kept = row.decide_by_total([&](std::uint64_t total) noexcept {
     const std::uint64_t bound = least(total);
