@@ -95,14 +95,15 @@ inline path largest(std::string name, std::uint32_t vocab_size, std::uint32_t co
 }
 
 //! Reads a row for a race, and races.
-inline path race(std::uint32_t vocab_size) {
+inline path race(std::uint32_t vocab_size, std::string name = "race", noise_kind kind = noise_kind::philox) {
   const read_request request = race_request(vocab_size);
   std::vector<std::byte> memory(digest_workspace_size(vocab_size, {}, request));
-  return {"race", [memory = std::move(memory), request, position = 0u](std::span<const float> row) mutable {
+  return {std::move(name),
+          [memory = std::move(memory), request, kind, position = 0u](std::span<const float> row) mutable {
             workspace scratch{std::span(memory)};
             const auto read = read_row(exec::simd, logits_row(row), {}, request, scratch);
             must(read.ok(), "read_row");
-            const auto token = read->race({noise_kind::philox, 1}, position++);
+            const auto token = read->race({kind, 1}, position++);
             must(token.ok(), "race");
             keep(*token);
           }};

@@ -24,6 +24,7 @@ namespace {
 
 using bench_goals::ordinary_paths, bench_goals::path, bench_goals::reading, bench_goals::row_set,
     bench_goals::top_entries;
+using specverify::noise_kind;
 
 //! Returns the time of one path in a round, in microseconds per call.
 double time_of(const path& one, row_set& rows, int calls) {
@@ -143,7 +144,11 @@ int main(int count, char** arguments) {
   bench_goals::measure_halves(first);
   const std::vector<std::uint32_t> all{4096, 32000, 50257, 128256, 151936, 262144}, few{32000, 128256};
   row_set usual = row_set::ordinary(49152, 1, 0);
-  measure(usual, {bench_goals::race(49152)}, first);
+  measure(usual,
+          {bench_goals::race(49152), bench_goals::race(49152, "race, vLLM in float", noise_kind::vllm_fp32),
+           bench_goals::race(49152, "race, vLLM in double", noise_kind::vllm_fp64),
+           bench_goals::race(49152, "race, SGLang", noise_kind::sglang)},
+          first);
   for (const std::uint32_t vocab_size : quick ? few : all) {
     for (const bool rotating : {false, true}) {
       row_set rows = row_set::ordinary(vocab_size, rotating ? 16 : 1, 0);
