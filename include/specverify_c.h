@@ -116,7 +116,8 @@ typedef int32_t specverify_hear(void* self, const specverify_output* output);
 typedef struct specverify_model {
   size_t struct_size;
   void* self;
-  // Feeds tokens starting at `position`; position 0 begins a new text. Rows of the last `rows` tokens are needed.
+  // Feeds tokens starting at `position`; position 0 begins a new text. The caller needs the rows of the last `rows`
+  // tokens.
   specverify_feed* feed;
   // Returns row `index`, from 0. The row must stay valid until the next feed. All rows of a feed must have one scalar
   // type.
@@ -314,9 +315,9 @@ SPECVERIFY_API specverify_status specverify_cloud_last_round(const specverify_cl
 SPECVERIFY_API specverify_status specverify_cloud_refusal(const specverify_cloud* cloud);
 SPECVERIFY_API specverify_channel specverify_cloud_reported_channel(const specverify_cloud* cloud);
 
-// Runs both sides in one process, for a trial. A started edge generates its text, and messages go through memory.
-// Waiting outputs of both sides are handled first. `observer` receives the edge's outputs and may be null. Messages in
-// flight are on the C++ heap, and not in memory of the sessions' allocators.
+// Runs both sides in one process, for a trial. If the edge is started, it generates its text. Messages go through
+// memory. Waiting outputs of both sides are handled first. `observer` receives the edge's outputs and may be null.
+// Messages in flight are on the C++ heap, not in memory from the sessions' allocators.
 SPECVERIFY_API specverify_status specverify_run_pair(specverify_edge* edge, const specverify_model* drafter,
                                                      specverify_cloud* cloud, const specverify_model* target,
                                                      const specverify_observer* observer);

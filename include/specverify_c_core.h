@@ -85,8 +85,8 @@ static inline specverify_round specverify_round_defaults(void) {
 }
 
 // Encodes one draft message, for systems that send distributions. Set *size to the size of `out`; the function changes
-// it to the number of bytes written. Pass enough memory at once, because output_too_small takes a second encoding to
-// compute the size needed. After an error the bytes at `out` are invalid.
+// it to the number of bytes written. Pass enough memory in the first call, because output_too_small needs a second
+// encoding to compute the size needed. After an error the bytes at `out` are invalid.
 SPECVERIFY_API specverify_status specverify_encode(const specverify_round* round, const specverify_system* system,
                                                    const specverify_draft* drafts, size_t count, void* out,
                                                    size_t* size);

@@ -42,7 +42,7 @@ inline constexpr std::uint32_t largest_scale_bits = 0x7c010200u;
 
 //! Returns the scale of an int8 vector, given the bit pattern of the largest magnitude. The scale is the least float of
 //! 17 significant bits that is at least this magnitude / 127, or 0 if that float is below the normal floats. Uses only
-//! integers, because an error of one bit would change the code of decoded numbers.
+//! integers, because a scale that differs in one bit would encode decoded numbers differently.
 [[nodiscard]] constexpr std::uint32_t scale_of(std::uint32_t largest) noexcept {
   const std::uint32_t exponent = largest >> 23;
   if (exponent < 7) return 0;

@@ -48,8 +48,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 [[nodiscard]] inline std::size_t longest_message(const wire_format& format, std::uint32_t text_chunk) noexcept;
 //! Returns the maximum number of listed ids in one draft message, for the arena of a received_draft_block.
 [[nodiscard]] inline std::uint64_t max_draft_entries(const wire_format& format, std::uint32_t draft_length) noexcept;
-//! Returns the bytes of workspace that decode_draft needs at most. It needs less if the block has space for fewer ids
-//! than a distribution can have.
+//! Returns the number of bytes of workspace that decode_draft needs at most. It needs less if the block has space for
+//! fewer ids than a distribution can have.
 [[nodiscard]] inline std::size_t decode_draft_workspace_size(const wire_format& format) noexcept;
 
 //! Returns the kind, which is in the first byte. Errors: truncated; unknown_message; unknown_version (`where` as from
@@ -60,8 +60,9 @@ SPECVERIFY_NAMESPACE_BEGIN
 // (`where` = bytes needed, if known) and the errors of `check` for the format. Decoders take exactly one message.
 // Errors of all decoders: unexpected_message (a different kind), unknown_message, checksum_mismatch (the check does not
 // match the bytes and the receiver's state), truncated, trailing_bytes, padding_not_zero, message_too_large,
-// not_canonical, field_out_of_range. `where` = the byte if the message has fixed fields, otherwise the index of the
-// draft, id or position, or a constant of the type (wire_format::at_resolution, feedback_message::at_stop).
+// not_canonical, field_out_of_range. `where` = the index of the byte if the message has fixed fields, otherwise the
+// index of the draft, id or position, or a constant of the type (wire_format::at_resolution,
+// feedback_message::at_stop).
 
 [[nodiscard]] inline result<std::span<std::byte>> encode_hello(const hello_message& value,
                                                                std::span<std::byte> out) noexcept;

@@ -139,8 +139,8 @@ template <class Scalar, class Key>
   return cap;
 }
 
-//! Sums a row's exact weights serially until the sum exceeds `target`, and returns that id. If the sum never exceeds
-//! it, returns the last id of positive weight, or no_token if there is none. `sum` is correct only in lane 0.
+//! Sums a row's exact weights serially, and returns the id at which the sum first exceeds `target`. If the sum never
+//! exceeds it, returns the last id of positive weight, or no_token if there is none. `sum` is correct only in lane 0.
 template <class Scalar>
 [[nodiscard]] __device__ __forceinline__ token_id walk(const drawn_row<Scalar>& row, double target, double& sum,
                                                        sample_room& room) noexcept {

@@ -34,7 +34,7 @@ struct training_options {
   std::uint64_t seed = 1;
 };
 
-//! Labelled samples. Several samples can share the states of one mismatch, with different channels.
+//! Labelled samples. Several samples can share the states of one mismatch and differ only in their channels.
 struct training_samples {
   hidden_mode mode = hidden_mode::predicting;
   std::uint32_t drafter_size = 0;

@@ -72,7 +72,7 @@ SPECVERIFY_INLINE void for_each_index(const Policy& policy, std::size_t count, c
   thrust_ns::for_each_n(policy, thrust_ns::counting_iterator<std::size_t>(0), count, work);
 }
 
-//! Memory of the policy's allocator for the lifetime of this object.
+//! Memory from the policy's allocator, held for the lifetime of this object.
 template <class T, class Policy>
 class temporary {
  public:

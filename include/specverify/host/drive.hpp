@@ -65,8 +65,8 @@ template <class Session, class OnOutput>
 //! Passes a message to the session's `receive`. Take all outputs first. An unusable message is only counted, so the
 //! call returns ok. If a message ends the session, the call also returns ok, because the output `failed` has the
 //! reason.
-//! Errors: busy. Outputs wait, or the engine works on a row for a token written ahead; in the second case, deliver the
-//! message again after the next `take_outputs`.
+//! Errors: busy (outputs wait, or the engine computes a row for a token that is not yet verified); in the second case,
+//! deliver the message again after the next `take_outputs`.
 template <host_session Session>
 [[nodiscard]] status deliver(Session& session, std::span<const std::byte> message, session_time now) {
   const status why = session.receive(message, now);

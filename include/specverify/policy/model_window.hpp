@@ -3,7 +3,7 @@
 //!
 //! Paper:      the heuristic baseline of Quantize-Sample-and-Verify (arXiv 2507.00605). The paper does not define the
 //!             baseline, so this rule is ours.
-//! Method:     L drafts at resolution l give sum of alpha^k for k = 0..L expected tokens, where alpha =
+//! Method:     the expected number of tokens of L drafts at resolution l is 1 + alpha + ... + alpha^L, where alpha =
 //!             acceptance_of(observation, l). link/latency.hpp models the round's time.
 //! Guarantees: pure, O(actions) with at most 32 actions, no allocation.
 //! Deviates:   the window maximizes only the next round's throughput, and assumes that the measured rates continue.

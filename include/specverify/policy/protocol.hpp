@@ -33,7 +33,7 @@ enum class hidden_protocol : std::uint8_t {
 struct mismatch_means {
   double mismatches = 1;  //!< E[M]
   double any = 0.7;       //!< P(M > 0)
-  //! mean number of mismatches up to and including the first rejected mismatch, which `lazy` requests
+  //! mean number of mismatches that `lazy` requests: up to and including the first rejected mismatch
   double evaluated = 0.9;
 };
 

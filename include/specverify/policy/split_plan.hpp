@@ -2,9 +2,9 @@
 //! Predicts whether drafting on the device is faster than streaming from the cloud, and the best number of drafts.
 //!
 //! Paper:      none for the model; arXiv 2606.25091 also studies when split decoding is faster.
-//! Method:     L drafts with acceptance alpha give sum of alpha^k for k = 0..L expected tokens, in the round time of
-//!             link/latency.hpp. A streamed token takes the target's pass or the downlink transfer, whichever is
-//!             longer, because round trips overlap.
+//! Method:     the expected number of tokens of L drafts with acceptance alpha is 1 + alpha + ... + alpha^L, in the
+//!             round time of link/latency.hpp. A streamed token takes the target's pass or the downlink transfer,
+//!             whichever is longer, because round trips overlap.
 //! Guarantees: pure, O(L) with L <= `most_drafts`; no allocation, noexcept.
 //! Deviates:   every draft has the same acceptance, and the cloud has no queue. If requests wait, add the wait to
 //!             `verify_time`.

@@ -175,7 +175,7 @@ template <class Select>
 
 }  // namespace detail
 
-//! Returns the `law` of the next draft with a custom quantizer. The arrays remain in `scratch`; rewind `scratch` after
+//! Computes the `law` of the next draft with a custom quantizer. The arrays remain in `scratch`; rewind `scratch` after
 //! you have pushed the draft to a block. The format has one effect: zeros stay if it is sparse_paper.
 //! Errors: the errors of `select`, `quantize`, `make_law` and `drop_zero`; workspace_too_small. On an error `scratch`
 //!         is unchanged.

@@ -151,7 +151,7 @@ class row_reading : public row_summary {
   row_transform transform_;
 };
 
-//! Passkey of readings: only the friends of this class, which are functions and types of row/, can make a reading from
+//! Passkey for readings: only the friends of this class, which are functions and types of row/, can make a reading from
 //! a digest or access the digest of a reading.
 class reading_access {
   template <execution_policy Policy, class Scalar>

@@ -47,7 +47,7 @@ class row_summary {
   [[nodiscard]] weight_bounds total_bounds() const noexcept {
     return detail::bounds_of(digest_, base_, mark(), stamp_);
   }
-  //! Reads the row again for closer bounds on W; the third call at the latest computes W. O(V).
+  //! Reads the row again for tighter bounds on W. At the latest, the third call computes W exactly. O(V).
   void narrow_total() const noexcept {
     if (!total_bounds().exact()) mark().narrow(mark(), false);
   }

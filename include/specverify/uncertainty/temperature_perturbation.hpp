@@ -101,7 +101,7 @@ namespace detail {
   return wanted;
 }
 
-//! Returns the bytes of workspace for `read_for_perturbation`.
+//! Returns the number of bytes of workspace for `read_for_perturbation`.
 [[nodiscard]] constexpr std::size_t perturbation_workspace_size(std::uint32_t vocab_size) noexcept {
   return digest_workspace_size(vocab_size, {}, perturbed_request());
 }

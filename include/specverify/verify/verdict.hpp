@@ -64,7 +64,8 @@ struct verdict_counters {
   std::uint32_t residual_trials = 0;     //!< proposals of the residual draw
   std::uint32_t exact_normalisers = 0;   //!< rows whose exact normalizer was computed
   std::uint32_t forced_rejects = 0;      //!< drafts rejected because of `forced_rejects`
-  //! drafts reached whose id is outside the target's vocabulary; such drafts are rejected, and the id is never an index
+  //! number of drafts that were reached and have an id outside the target's vocabulary; they are rejected, and the id
+  //! is never used as an index
   std::uint32_t invalid_tokens = 0;
   std::uint32_t mismatches = 0;           //!< semantic rule: scored drafts, which differ from the target's argmax
   std::uint32_t accepted_mismatches = 0;  //!< semantic rule: scored drafts that were accepted

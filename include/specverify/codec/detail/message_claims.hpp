@@ -14,8 +14,8 @@ namespace detail {
 //! Returns the ideal cost in bits of the most expensive distribution with a tail, plus a token.
 [[nodiscard]] inline double dearest_tail_law_bits(const wire_format& format) noexcept {
   const double size = static_cast<double>(format.vocab_size);
-  // C(V,k) C(l+k,k) grows while (V-k)(l+k+1) > (k+1)^2, so up to about the larger root of 2 k^2 + k (l+3-V) = V l + V
-  // - 1.
+  // C(V,k) C(l+k,k) grows with k while (V-k)(l+k+1) > (k+1)^2, so up to about the larger root of 2 k^2 + k (l+3-V) = V
+  // l + V - 1.
   const double from = size - format.resolution - 3.0;
   const auto peak =
       static_cast<std::uint32_t>((from + std::sqrt(from * from + 8 * (size * format.resolution + size - 1))) / 4);
@@ -44,7 +44,7 @@ namespace detail {
            2 * std::log2(size);
   }
   if (format.format == law_format::top_k_tail) return dearest_tail_law_bits(format);
-  // C(V,k) C(l-1,k-1) grows while (V-k)(l-k) > k(k+1), so up to about l V / (l + V + 1).
+  // C(V,k) C(l-1,k-1) grows with k while (V-k)(l-k) > k(k+1), so up to about l V / (l + V + 1).
   const std::uint32_t limit = positive_limit(format);
   const auto peak = static_cast<std::uint32_t>(std::uint64_t{format.resolution} * format.vocab_size /
                                                (std::uint64_t{format.resolution} + format.vocab_size + 1));

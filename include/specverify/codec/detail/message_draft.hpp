@@ -100,7 +100,7 @@ void encode_fp16_rows(const wire_format& format, std::span<const Draft> drafts, 
   return used ? close_steady(begin + *used, format, message) : used.error();
 }
 
-//! Returns the bytes of workspace for decoding distributions of up to `entries` listed ids.
+//! Returns the number of bytes of workspace for decoding distributions of up to `entries` listed ids.
 [[nodiscard]] constexpr std::size_t decode_space(std::size_t entries) noexcept {
   return workspace_alignment + slice_bytes<token_id>(entries) + slice_bytes<std::uint32_t>(entries);
 }

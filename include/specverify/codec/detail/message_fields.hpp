@@ -127,7 +127,8 @@ inline constexpr std::size_t hello_head_bytes = 28;
   return head;
 }
 
-//! Returns the CRC-32C of the head, the message's length, bytes 0..3 and the bytes from byte 8 on.
+//! Returns the CRC-32C of, in this order: the head, the message's length, bytes 0 to 3, and all bytes starting at byte
+//! 8.
 [[nodiscard, gnu::noinline]] inline std::uint32_t checksum_of(const hello_head& head,
                                                               std::span<const std::byte> message) noexcept {
   std::byte unsent[hello_head_bytes + 4];

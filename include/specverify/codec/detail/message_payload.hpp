@@ -17,8 +17,8 @@ namespace detail {
 [[nodiscard]] constexpr std::size_t bitmap_words(std::uint32_t draft_length) noexcept {
   return (std::size_t{draft_length} + 63) / 64;
 }
-//! Returns whether a request may ask for this kind of data: distributions, or hidden states if the hello agreed on
-//! them.
+//! Returns whether a request may ask for this kind of data: distributions, or hidden states if both sides agreed in the
+//! hello on them.
 [[nodiscard]] constexpr bool may_ask(const wire_format& format, unsigned what) noexcept {
   return what == 0 || (what == 1 && format.attachments.hidden != hidden_format::none);
 }

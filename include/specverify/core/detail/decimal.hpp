@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads numbers from text, with the same bits on every platform. Not every standard library has std::from_chars for
-//! doubles, and strtod depends on the locale and the rounding mode.
+//! Reads numbers from text; the result has the same bits on every platform. Not every standard library has
+//! std::from_chars for doubles, and strtod depends on the locale and the rounding mode.
 #ifndef SPECVERIFY_CORE_DETAIL_DECIMAL_HPP
 #define SPECVERIFY_CORE_DETAIL_DECIMAL_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds a threshold that every logit among the first K of the order of entries reaches.
+//! Finds a threshold that is at most the smallest of the K largest logits.
 //!
 //! Symbols: a key is the 32 bits of a float, mapped so that keys compare as integers. w = integer weights, monotone in
 //!          the logit.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: computes the standard deviation of a row of logits, in double. Each block of 1024 ids is summed in
-//! 16 lanes, the lanes are added pairwise in a fixed order, and the blocks are added serially.
+//! Scalar reference: computes the standard deviation of a row of logits, in double. The logits of each block of 1024
+//! ids are summed in 16 lanes, the lanes are added pairwise in a fixed order, and the blocks are added serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 #define SPECVERIFY_KERNEL_SCALAR_STANDARD_DEVIATION_HPP
 

@@ -20,7 +20,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
 //! The drafts of the open round as received: with distributions, with claimed distributions and probabilities in rows,
-//! or only as ids. Also holds the number of skipped tokens before the drafts, which the edge committed.
+//! or only as ids. Also holds the number of tokens that the edge committed alone before the drafts.
 struct received_drafts {
   received_drafts(const cloud_options& options, received_draft_block&& block);
 
