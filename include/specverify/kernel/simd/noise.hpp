@@ -112,12 +112,12 @@ template <class Level>
       continue;
     SPECVERIFY_UNROLLED
     for (std::uint32_t k = 0; k < 2 * wide_philox::groups; ++k) {
-      std::uint32_t within = wide_halves_within(words[k], bound);
+      const std::uint32_t within = wide_halves_within(words[k], bound);
       if (within == 0) continue;
       std::uint64_t lanes[wide_size];
       wide_store(lanes, words[k]);
-      for (; within != 0; within &= within - 1) {
-        const std::uint32_t half = lowest_lane(within);
+      for (std::uint32_t half = 0; half < 2 * wide_size; ++half) {
+        if ((within >> half & 1u) == 0) continue;
         out[found++] = {first + i + wide_philox::place(k, half),
                         static_cast<std::uint32_t>(lanes[half / 2] >> (half % 2 * 32))};
       }
