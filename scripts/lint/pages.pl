@@ -36,11 +36,33 @@ for my $block (grep { defined $_->{at} && !$_->{program} } @blocks) {
   next if grep { defined $_->{name} && $_ != $block && $_->{name} =~ /^\Q$folder\E[^\/]+$/ && $_->{text} =~ /"\Q$file\E"/ } @blocks;
   complain($block->{at}, "nothing uses $block->{name}");
 }
+# The headings of a page, as a link names them.
+my %headings;
+sub headings {
+  my ($page) = @_;
+  $headings{$page} //= do {
+    (my $text = slurp($page)) =~ s/^```.*?^```//msg;
+    my %seen;
+    for my $heading ($text =~ /^#{1,6} +(.+?) *$/mg) {
+      (my $slug = lc $heading) =~ s/\[([^\]]*)\]\([^)]*\)/$1/g;
+      $slug =~ s/[^\w\- \x80-\xff]//g;
+      $slug =~ tr/ /-/;
+      $seen{$slug} = 1;
+    }
+    \%seen;
+  };
+}
 for my $page (files(qr/\.md$/, 'docs'), grep { -e } qw(README.md CONTRIBUTING.md SECURITY.md CHANGELOG.md)) {
   (my $folder = $page) =~ s{[^/]+$}{};
   my $text = slurp($page);
   $text =~ s/^```.*?^```//msg;
   while ($text =~ /\]\((?!https?:|#|mailto:)([^)\s#]+)/g) { complain($page, "a link leads nowhere: $1") unless -e "$folder$1" }
+  while ($text =~ /\]\((?!https?:)([^)\s#]*)#([^)\s]+)\)/g) {
+    my ($file, $heading) = ($1, $2);
+    my $to = $file eq '' ? $page : "$folder$file";
+    next if $to !~ /\.md$/ || !-e $to || headings($to)->{$heading};
+    complain($page, "a link leads to no heading: $file#$heading");
+  }
 }
 for my $page (files(qr/\.md$/, 'docs/algorithms')) {
   my ($opening) = slurp($page) =~ /\A# [^\n]+\n\n(.+?)(?:\n\n|\z)/s;

@@ -104,7 +104,7 @@ for my $file (grep { !m{/(kernel|detail|cuda)/} && m{^include/specverify/[^/]+/}
     # Its comment: the lines with //! above its first line.
     my $line = substr($code, 0, $begin - length($before)) =~ tr/\n//;
     ++$line if $before =~ /\n/;
-    ++$line while $line < @lines && $lines[$line] !~ /^\s*(?:[\w\[~]|template)/;
+    ++$line while $line < @lines && ($lines[$line] !~ /^\s*(?:[\w\[~]|template)/ || $lines[$line] =~ /^\s*(?:public|protected|private):/);
     my $comment = '';
     for (my $up = $line - 1; $up >= 0 && $lines[$up] =~ m{^\s*//!? ?(.*)}; --$up) { $comment = "$1 $comment" }
     my ($time, $memory) = stated($comment);

@@ -172,6 +172,7 @@ mapfile -t many < <(seq -f '// %.0f' 34); block 'cpp long.cpp' "$(printf '%s\n' 
 block 'cpp a.cpp' $'int main() {\n  switch (out.action) { case sv::session_action::send: break; }\n}'; red host_loops 'docs/algorithms/digest.md#a.cpp:11: chooses by session_action'
 block 'cpp a.cpp' $'int main() { row_access::data(row); }'; red row_access 'digest.md#a.cpp:10: opens a row'
 echo '[gone](nowhere.md)' >>docs/algorithms/digest.md; red pages 'a link leads nowhere'
+echo '[page](views.md#page) [gone](views.md#other)' >>docs/algorithms/digest.md; red pages 'a link leads to no heading: views.md#other'
 sed -i 3d docs/algorithms/digest.md; red pages 'the first two sentences have no "Use it when"'
 sed -i '3s/.*/Does it. Is fast. Use it when you test./' docs/algorithms/digest.md; red pages 'the first two sentences have no'
 sed -i '3s/.*/Use it when you test./' docs/algorithms/digest.md; green pages; reset

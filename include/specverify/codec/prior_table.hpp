@@ -129,7 +129,7 @@ class prior_reader {
 //! A table of id weights in memory that it owns. Any number of sessions and threads can use a table at the same time.
 class prior_table {
  public:
-  //! Reads a table's file (docs/wire-format.md). O(bytes).
+  //! Reads a table's file (docs/wire-format.md). O(bytes); allocates the memory of the table.
   //! vocab_size: size of the model's vocabulary, in [1, 2^24].
   //! Errors: empty_vocabulary, vocabulary_too_large; prior_header, prior_vocabulary (`where` = V of the file);
   //!         truncated, trailing_bytes; field_out_of_range (a mixing weight for a source outside its set, a row above

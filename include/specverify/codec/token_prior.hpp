@@ -189,6 +189,7 @@ namespace detail {
 
 //! Encodes text[first..], each id with the weights of `token_prior` for the ids before it. With noise, the weight of
 //! each id is multiplied by the factor of its word of the noise, except if the sum of these weights is above 2^48.
+//! Cost: O(V) per id with noise, otherwise O(log V + n) per id.
 //! text: the ids before the ids to encode (see token_prior), then the ids to encode.
 //! Errors: size_mismatch (`first` is above the size), invalid_argument (unknown kind of noise), token_out_of_range
 //!         (`where` = index in `text`). On an error nothing is encoded.
@@ -209,6 +210,7 @@ namespace detail {
 
 //! Decodes ids and writes them to text[first..]; text[..first) must contain the ids before them. All written ids are
 //! below V for any bytes. If the decoder fails, the remaining ids are 0; the caller must check coder.finish().
+//! Cost: as for `encode_ids`, at most O(V) per id.
 //! Errors: size_mismatch (`first` is above the size), invalid_argument (unknown kind of noise); then nothing is
 //!         written.
 [[nodiscard]] inline status decode_ids(range_decoder& coder, const prior_table& table, std::span<token_id> text,
