@@ -12,11 +12,11 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the maximum bytes of the range code of `drafts` ids. An id costs at most 32 bits plus 2^-16 bits by
-//! rounding, or with noise 48 bits plus 2^-8 bits.
+//! Returns the maximum bytes of the range code of `drafts` ids. An id costs at most 32 bits, or with noise 44 bits,
+//! because the weights have a sum of at most 2^48, and each is at least 16. Rounding costs less than 2^-7 bits per id.
 [[nodiscard]] constexpr std::uint64_t prior_ids_bytes(const wire_format& format, std::uint64_t drafts) noexcept {
-  const std::uint64_t each = format.ids == id_code::noise ? 48 : 32;
-  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + each * drafts + drafts / 256 + 1) + 1;
+  const std::uint64_t each = format.ids == id_code::noise ? 44 : 32;
+  return bits_to_bytes(ceil_log2(std::uint64_t{format.max_draft_length} + 1) + each * drafts + drafts / 128 + 1) + 1;
 }
 
 //! Checks that `known` has a table for this vocabulary, the noise that the code needs, and space for `added` tokens

@@ -12,8 +12,8 @@ namespace kernel {
 
 //! An id, and its word of the noise (`coupling_noise::high_words`).
 struct noise_hit {
-  std::uint32_t id = 0;
-  std::uint32_t high = 0;
+  std::uint32_t id;
+  std::uint32_t high;
 };
 
 inline constexpr std::uint32_t noise_run = 1024;  // ids per call, a multiple of the ids per vector step
