@@ -5,8 +5,8 @@
 //! than the information in the symbols.
 //! Paper:      G. N. N. Martin, Range encoding (1979); carries are added to bytes that are already written.
 //! Symbols:    information of a step = log2(total / width) bits.
-//! Guarantees: O(1) per step (carries amortized). A step of `uniform`, `interval` or `part` loses less than 2^-15 bits
-//!             for totals up to 2^40, and less than 2^-7 bits up to 2^48. Apart from these losses, the code has less
+//! Guarantees: O(1) per step (carries amortized). A step loses less than 2^-15 bits for totals up to 2^40 (`bit`,
+//!             `noes`: 2^16), and less than 2^-7 bits up to 2^48 (2^24). Apart from these losses, the code has less
 //!             than information / 8 + 1.001 bytes.
 //!             No allocation, noexcept; bit-exact. The decoder reads nothing outside its span; bytes after the end
 //!             count as zeros. A decoder of n bytes fails after at most n + 24 bytes of information, unless every

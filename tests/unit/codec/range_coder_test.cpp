@@ -28,7 +28,7 @@ std::vector<step> random_steps(std::mt19937_64& random, std::size_t count, doubl
   for (std::size_t i = 0; i < count; ++i) {
     const int kind = static_cast<int>(random() % 4);
     if (kind == 0) {
-      const std::uint64_t total = 1 + (random() >> (24 + random() % 40));
+      const std::uint64_t total = 1 + (random() >> (16 + random() % 48));
       steps.push_back({0, random() % total, total, 0});
       bits += std::log2(static_cast<double>(total));
     } else if (kind == 1) {
@@ -38,7 +38,7 @@ std::vector<step> random_steps(std::mt19937_64& random, std::size_t count, doubl
       steps.push_back({1, one ? 1u : 0u, ones, total});
       bits -= std::log2(static_cast<double>(one ? ones : total - ones) / static_cast<double>(total));
     } else if (kind == 3) {
-      const std::uint64_t total = 1 + (random() >> (24 + random() % 40)), width = 1 + random() % total;
+      const std::uint64_t total = 1 + (random() >> (16 + random() % 48)), width = 1 + random() % total;
       steps.push_back({3, random() % (total - width + 1), width, total});
       bits -= std::log2(static_cast<double>(width) / static_cast<double>(total));
     } else {
@@ -204,7 +204,7 @@ TEST_CASE("range coder: random programs come back, within 8 bits of their inform
     const std::size_t length = encode(steps, out, fits);
     REQUIRE(fits);
     const double over = 8.0 * static_cast<double>(length) - bits;
-    REQUIRE(over < 8.01);
+    REQUIRE(over < 8.01 + static_cast<double>(steps.size()) / 128);  // a step of 2^48 loses at most 2^-7 bits
     mean += over / runs;
     status outcome;
     std::size_t used = 0;
