@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Times one score of the decision head, whole and split, compared with a plain double loop. The sizes are the paper's
-//! and those of the embedded pair.
+//! and those of the bundled pair.
 #include <specverify/decision_head/mlp.hpp>
 
 #include <benchmark/benchmark.h>

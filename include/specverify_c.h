@@ -3,18 +3,19 @@
 // rounds without a session, use specverify_c_core.h. docs/c.md is a guide with an example.
 //
 // Options   Get a struct from `..._defaults()` and change the fields that you need. The library reads arrays in the
-//           struct only during `..._create`, but tables of id weights must outlive the session. An array that is not
-//           aligned for its elements returns misaligned.
-// Versions  A struct begins with its size. If the program is older than the library, missing fields get their
-//           defaults. If the program is newer, fields that the library does not know must be zero; otherwise the call
-//           returns unknown_option (`where` = offset of the first nonzero byte). An impossible size, such as 0 or one
-//           that ends inside a member, returns struct_size_wrong.
+//           struct only during `..._create`, but tables of id weights must outlive the session. If an array is not
+//           aligned for its elements, the call returns misaligned.
+// Versions  A struct begins with its size. If the program is older than the library, missing fields get their defaults.
+//           If the program is newer, fields that the library does not know must be zero; otherwise the call returns
+//           unknown_option (`where` = offset of the first nonzero byte). If the size is impossible, for example 0 or
+//           one that ends inside a member, the call returns struct_size_wrong.
 // Errors    Functions that can fail return a status. Its code is a number of specverify/core/errc.def, or a number that
 //           a callback returned. No function throws.
 // Callbacks A callback must return 0 on success, otherwise a specverify_errc_* or your own number, 1000 to 65535. A
-//           number from a model ends the session and the call. A number from an observer ends the call. For a link, see
-//           specverify_link. A number outside 1 to 65535 becomes engine_failed, with the number in `where`. A callback
-//           must not throw, call longjmp, destroy the session, or call an input of the same session.
+//           nonzero number from a model ends the session and the call. A nonzero number from an observer ends the call.
+//           For a link, see specverify_link. A number outside 0 to 65535 becomes engine_failed, with the number in
+//           `where`. A callback must not throw, call longjmp, destroy the session, or call an input of the same
+//           session.
 // Memory    A session allocates all memory when it is created, and frees it when it is destroyed.
 // Threads   Only one thread at a time may use a session. Any number of sessions can run at once.
 // Pointers  Pointers in an output, and the pointer that `..._text` returns, are valid until the session's next call.
@@ -71,7 +72,7 @@ typedef struct specverify_statistics {
   uint64_t handshakes, stale, corrupt, timeouts, refusals, restarts, fed_tokens, rollbacks;
 } specverify_statistics;
 
-// One round of an edge, with the names of round_record. Times are from the host's clock.
+// Statistics of one round of an edge. Members are named as in round_record (C++). Times are from the host's clock.
 typedef struct specverify_edge_round {
   size_t struct_size;
   uint32_t round;  // 0: no round yet

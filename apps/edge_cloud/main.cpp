@@ -113,7 +113,7 @@ static int run(int argc, char** argv) try {
   add_prior_option(*demo_command, demo.run.prior, "both sides use it");
   add_edge_options(*demo_command, demo.run);
   add_link_options(*demo_command, demo.link);
-  demo_command->add_option("--systems", demo.systems, "methods to run, in this order (names: --list)")
+  demo_command->add_option("--systems", demo.systems, "comma-separated methods, run in this order (names: --list)")
       ->delimiter(',')
       ->capture_default_str();
   add_settings_options(*demo_command, demo.run.set);
@@ -122,7 +122,8 @@ static int run(int argc, char** argv) try {
       ->add_option(
           "--protocol", demo.run.protocol,
           "when to send hidden states, for methods that need them: `fh` with the drafts, `sh` on request, `lazy` one "
-          "per request; `model` and `round-trip` choose automatically")
+          "per request; `round-trip` chooses `fh` or `sh` by the round-trip time; `model` chooses the one of the three "
+          "with the least expected time")
       ->capture_default_str()
       ->check(CLI::IsMember({"model", "round-trip", "fh", "sh", "lazy"}));
   demo_command->add_option("--out", demo.out, "folder for the reports, the journals and the plot")
@@ -145,7 +146,7 @@ static int run(int argc, char** argv) try {
       ->add_option(
           "--protocol", edge.run.protocol,
           "when to send hidden states, for methods that need them: `fh` with the drafts, `sh` on request, `lazy` one "
-          "per request (start the cloud with --lazy); `round-trip` chooses automatically")
+          "per request (start the cloud with --lazy); `round-trip` chooses `fh` or `sh` by the round-trip time")
       ->capture_default_str()
       ->check(CLI::IsMember({"round-trip", "fh", "sh", "lazy"}));
   add_retry_option(*edge_command, edge.run);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sets the time of a forward pass in the demo. The embedded models need about a millisecond per pass, which is too
+//! Sets the time of a forward pass in the demo. The bundled models need about a millisecond per pass, which is too
 //! fast for drafts to help. Therefore each pass takes at least the time that the papers' authors measured with larger
 //! models, unless `--pace none` is given.
 #ifndef EDGE_CLOUD_PACE_HPP

@@ -18,8 +18,8 @@ namespace edge_cloud {
 //! `use` describes how this program uses the table.
 inline void add_prior_option(CLI::App& app, std::filesystem::path& prior, const std::string& use) {
   app.add_option("--prior", prior,
-                 "file with a table of id weights, made by ./run prior; it codes the ids of methods that send only "
-                 "ids, such as shared-noise, in fewer bits; " +
+                 "file with a table of id weights, made by ./run prior; with it, methods that send only ids, such as "
+                 "shared-noise, encode them in fewer bits; " +
                      use)
       ->check(CLI::ExistingFile);
 }

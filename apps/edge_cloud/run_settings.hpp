@@ -28,10 +28,10 @@ struct run_settings {
   secret_text edge_secret{"6564676520616c6f6e65206b6e6f7773"};   //!< secret of the edge, for random draws
   secret_text cloud_secret{"636c6f756420616c6f6e65206b6e6f77"};  //!< secret of the cloud, for verdicts
   std::uint64_t salt = 0;                                        //!< salt of the cloud; 0: a new one at each start
-  std::uint32_t retry_ms = 1000;                                 //!< milliseconds until the edge asks again
+  std::uint32_t retry_ms = 1000;                                 //!< milliseconds to wait before a new handshake
   //! wait, stop, or local (the edge drafts without the cloud, which verifies later)
   std::string on_link_loss = "wait";
-  std::filesystem::path models = tinylm::default_directory();  //!< folder of the embedded pair
+  std::filesystem::path models = tinylm::default_directory();  //!< folder with the bundled models
   //! file with the weights of the decision head; may be empty
   std::filesystem::path head;
   //! file with the weights of the network that plans rounds; may be empty

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loads one side of the embedded pair: the shared vocabulary and the weights of this side.
+//! Loads one side of the bundled pair: the shared vocabulary and the weights of this side.
 #ifndef EDGE_CLOUD_SIDE_MODEL_HPP
 #define EDGE_CLOUD_SIDE_MODEL_HPP
 

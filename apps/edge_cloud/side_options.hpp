@@ -68,7 +68,7 @@ inline void add_salt_option(CLI::App& app, run_settings& run) {
 inline CLI::Option* add_retry_option(CLI::App& app, run_settings& run) {
   return app
       .add_option("--retry-ms", run.retry_ms,
-                  "milliseconds to wait for a response before the last message is sent again")
+                  "milliseconds to wait for a response before the edge starts a new handshake")
       ->capture_default_str();
 }
 

@@ -22,7 +22,7 @@ paper hlm_paper() {
       "Times on the link are computed; uploads and problems are measured. A problem fails on one wrong digit, "
       "but the paper measures the similarity of texts. So skipping may cost more here than in the paper, and "
       "each row of the comparison gives the result.",
-      {{"hlm.dropout", "the embedded models have no dropout, in training or afterwards"},
+      {{"hlm.dropout", "the bundled models have no dropout, in training or afterwards"},
        {"hlm.other_pairs", "the repository has one pair of models and one task with answers"},
        {"hlm.distilled", "the repository has no drafter that was trained without its target"}}};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Provides the resources of every figure: the embedded pair with traces, problems and prose, worker threads, a seed,
+//! Provides the resources of every figure: the bundled pair with traces, problems and prose, worker threads, a seed,
 //! and progress.
 #ifndef SPECVERIFY_APPS_LAB_LAB_CONTEXT_HPP
 #define SPECVERIFY_APPS_LAB_LAB_CONTEXT_HPP
@@ -141,7 +141,7 @@ class lab_context {
     if (progress_) progress_->step();
   }
 
-  //! Returns the cost and savings of the models' forward passes so far, over all workers.
+  //! Returns the counters of the target's or the drafter's forward passes so far, summed over all workers.
   [[nodiscard]] model_counters counted(bool target) const {
     model_counters sum;
     for (const auto& worker : workers_) {

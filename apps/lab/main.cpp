@@ -34,7 +34,7 @@ static int run(int argc, char** argv) try {
   std::vector<std::string> only;
   bool only_list = false;
   std::string page, page_check, commit = "unknown";
-  CLI::App app{"Reruns the papers' experiments on the embedded pair of models."};
+  CLI::App app{"Repeats the papers' experiments with the bundled models."};
   app.add_flag("--quick", settings.quick,
                "use fewer problems: takes less than two minutes, but confidence intervals are wider");
   app.add_option("--only", only, "comma-separated papers or figures to run; default: all (names: --list)")
@@ -54,11 +54,11 @@ static int run(int argc, char** argv) try {
       ->check(CLI::ExistingDirectory);
   app.add_flag("!--no-trace-files", settings.trace_files,
                "do not read recorded rows of earlier runs from trace files, and do not write such files");
-  app.add_option(
-         "--page", page,
-         "also write the results of the figures that ran to this page (docs/lab.md), with the pictures it shows")
+  app.add_option("--page", page,
+                 "page to update (docs/lab.md): replaces the results and pictures of the figures that ran")
       ->check(CLI::ExistingFile);
-  app.add_option("--page-check", page_check, "fail if this page has other results for the figures that ran")
+  app.add_option("--page-check", page_check,
+                 "fail if the results on this page differ from the results of the figures that ran")
       ->check(CLI::ExistingFile);
   app.add_option("--commit", commit, "commit of the sources, for the page")->take_last();
   app.add_flag("--list", only_list, "list papers and figures, then exit");

@@ -67,8 +67,8 @@ template <class Statistic>
   return {0, 0, 1 - std::pow(0.05, 1 / static_cast<double>(count))};
 }
 
-//! Returns the mean with a bootstrap interval. If all values are 0 or all are 1, the interval is that of
-//! `never_seen`.
+//! Returns the mean with a bootstrap interval. If all values are 0, the interval is the result of `never_seen`, [0,
+//! high]; if all values are 1, it is [1 - high, 1].
 [[nodiscard]] inline estimate mean_estimate(std::span<const double> values, std::uint64_t seed,
                                             std::size_t repeats = 1000) {
   const auto all = [&](double outcome) {

@@ -47,7 +47,8 @@ struct quality_results {
     }
     return paired_difference(ours, theirs, context.seed("qs_quality_interval"));
   }
-  //! Tokens of all writers of one kind in the target's distribution, and the least p-value of one of them.
+  //! Returns how the tokens that the dynamic (or static) methods wrote spread over cells of equal probability in the
+  //! target's distribution, and the smallest p-value of any one method.
   [[nodiscard]] std::pair<place_counts, double> places(bool dynamic) const {
     std::pair<place_counts, double> made{{}, 1};
     for (const auto& row : cells) {

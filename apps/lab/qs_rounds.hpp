@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Models QS as a game of rounds: texts of the embedded pair with the acceptance of every position, a link, and the
+//! Models QS as a game of rounds: texts of the bundled pair with the acceptance of every position, a link, and the
 //! reward of an action (L, l), where L is the number of drafts and l is the resolution.
 //!
 //! There are two worlds. In the prefix-free world each drafted position is drawn from all recorded positions. A round's

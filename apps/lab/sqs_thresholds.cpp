@@ -9,7 +9,7 @@ namespace {
 
 using specverify::conformal_update;
 
-// ---- The paper's constants, with the threshold kept from text to text
+// ---- The paper's constants, with the threshold carried over from one text to the next
 
 //! Runs of one first threshold at one temperature: fixed (eta = 0) and learning.
 struct threshold_cell {
@@ -17,7 +17,7 @@ struct threshold_cell {
   double last_beta = 0;
 };
 
-//! Writes the texts one after another with the threshold that the text before left.
+//! Writes the texts one after another. Each text begins with the threshold at the end of the previous text.
 std::vector<sqs_run> write_in_order(lab_worker& worker, specverify::conformal sparsifier, const sqs_setting& setting,
                                     const prompt_list& prompts, std::uint64_t first_id, double& last_beta) {
   std::vector<sqs_run> runs;

@@ -32,7 +32,7 @@ enum class fading_kind : std::uint8_t { none, rayleigh, rician };
 
 struct speed_options {
   fading_kind fading = fading_kind::rayleigh;
-  specverify::fading_options link{};  //!< the grid sets the mean SNR
+  specverify::fading_options link{};  //!< the mean SNR is replaced by each value of `decibels`
   double rician_factor = 10;
   specverify::round_times times{};
   std::vector<double> decibels = {-20, -15, -10, -5, 0, 5, 10};

@@ -7,7 +7,7 @@
 
 namespace lab {
 
-//! Threshold on u. At the default of 0.8 the embedded pair uploads too few tokens for a second skip policy to matter;
+//! Threshold on u. At the default of 0.8 the bundled pair uploads too few tokens for a second skip policy to matter;
 //! ui_grid shows the number.
 inline constexpr double ui_threshold = 0.2;
 

@@ -11,7 +11,8 @@
 
 namespace lab {
 
-//! Channels for training. Rates and losses are drawn log-uniformly and the round trip uniformly, equal for up and down.
+//! Channels for training. Rates and losses are drawn log-uniformly and the round trip uniformly. Uplink and downlink
+//! get the same rate and the same loss.
 struct channel_range {
   double lowest_rate = 10e6, highest_rate = 500e6;  // bit/s
   double lowest_loss = 1e-4, highest_loss = 1e-1;

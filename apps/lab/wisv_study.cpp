@@ -184,8 +184,9 @@ forced_problem wisv_study::force(problem_models& models, const lab_problem& prob
   return made;
 }
 
-//! Compares the narrow head, whole and split, on one mismatch. `half` is the drafter's state as it is sent for the
-//! whole head.
+//! Compares three scores of one mismatch by the narrow head: the whole head on the drafter's exact state, the whole
+//! head on the state in half precision (`half`), as a message contains it, and the split head, whose part is sent as
+//! int8.
 void wisv_study::compare_split(const problem_models& models, std::uint32_t i, std::span<const float> half,
                                const specverify::channel_vector& report, double threshold, forced_problem& made) const {
   const specverify::head_weights& head = views_[narrow_head];

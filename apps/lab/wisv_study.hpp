@@ -97,7 +97,7 @@ class wisv_study {
     test_results() {}  // explicit because clang does not know the implicit one in the optional below
     std::size_t problems = 0;
     std::array<scored_set, window_lengths.size()> greedy;
-    //! [length][link], with the chosen threshold, SH
+    //! [length][link], with the chosen threshold and the protocol SH
     std::array<std::array<scored_set, 4>, window_lengths.size()> semantic;
     //! [threshold][poor, good], with main_length
     std::array<std::array<scored_set, 2>, shown_thresholds.size()> by_threshold;

@@ -67,11 +67,12 @@ void add_options(CLI::App& app, settings& set) {
   app.add_flag("--raw", set.raw, "use the prompt as it is, without a chat template");
   app.add_flag("--interactive", set.interactive,
                "chat: read one question per line and answer it with the first method of --systems (default: k-sqs)");
-  app.add_option("--systems", set.systems, "methods to run, in this order (names: --list)")
+  app.add_option("--systems", set.systems, "comma-separated methods, run in this order (names: --list)")
       ->delimiter(',')
       ->check(wrong_system);
   edge_cloud::add_settings_options(app, set.set);
-  edge_cloud::add_prior_option(app, set.prior, "both sides use it; ./run uplink --engine=llama makes one");
+  edge_cloud::add_prior_option(app, set.prior,
+                               "both sides use it; ./run uplink --engine=llama makes a table for these models");
   app.add_option("--tokens", set.run.tokens, "maximum number of tokens per answer")
       ->capture_default_str()
       ->check(CLI::Range(1, 100000));

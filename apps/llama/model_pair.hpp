@@ -27,7 +27,7 @@ void add_model_options(CLI::App& app, Arguments& given) {
       ->check(CLI::Range(1, 256));
 }
 
-//! Returns a model's name: the file's name without folder and ending.
+//! Returns a model's name: the file name without directory and extension.
 [[nodiscard]] inline std::string name_of(const std::string& file) {
   return std::filesystem::path(file).stem().string();
 }

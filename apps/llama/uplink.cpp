@@ -38,7 +38,7 @@ constexpr recorded::uplink_goal goals[] = {{specverify::id_code::plain, 4, 20.5,
 
 void add_own_options(CLI::App& app, arguments& given) {
   add_model_options(app, given);
-  app.add_option("--prompts", given.prompts, "file with a prompt per line; the texts use the prompts in turn")
+  app.add_option("--prompts", given.prompts, "file with one prompt per line; the texts use the prompts in turn")
       ->capture_default_str();
   app.add_flag("--raw", given.raw, "use the prompts as they are, without a chat template");
   app.add_option(
@@ -46,9 +46,10 @@ void add_own_options(CLI::App& app, arguments& given) {
       "file with the table of id weights for the result lines marked `with table`. If there is no such file, the "
       "program makes the table from texts of the target, and writes it there; default: "
       "build/llama/NAME.prior, with the name of the target");
-  app.add_option("--prior-prompts", given.prior_prompts, "file with a prompt per line, for the texts of the table")
+  app.add_option("--prior-prompts", given.prior_prompts,
+                 "file with one prompt per line; the target continues them to make the texts for the table")
       ->capture_default_str();
-  app.add_option("--prior-texts", given.prior_texts, "number of texts of the table")
+  app.add_option("--prior-texts", given.prior_texts, "number of texts from which the table is made")
       ->capture_default_str()
       ->check(CLI::Range(5, 100'000));
   app.add_option("--prior-bytes", given.prior_bytes,
@@ -101,7 +102,7 @@ void make_table(const arguments& given, const engine& target) {
   std::fflush(stdout);
 }
 
-//! Prints the library's share of the median round.
+//! Prints the library's share of the time of a round (median over the rounds).
 void print_share(std::vector<recorded::round_time> rounds) {
   if (rounds.empty()) return;
   const auto median = [&](auto part) {

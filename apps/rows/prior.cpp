@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes a table of id weights from texts (codec/prior_table.hpp), measures the bits per id that a table needs, or
-// generates texts with the embedded target. Exit code: 0; 2 for wrong usage or files; 70 for any other failure.
+// generates texts with the bundled target. Exit code: 0; 2 for wrong usage or files; 70 for any other failure.
 #include "../edge_cloud/engine.hpp"
 #include "../edge_cloud/side_model.hpp"
 #include "../standard_output.hpp"
@@ -25,7 +25,7 @@ struct arguments {
   std::size_t max_bytes = 16384;
 };
 
-//! Reads texts: token ids if a vocabulary size was given, otherwise paragraphs for the embedded tokenizer.
+//! Reads texts: token ids if a vocabulary size was given, otherwise paragraphs for the bundled tokenizer.
 std::vector<priors::id_text> read_texts(const arguments& given, std::uint32_t& vocab_size) {
   std::vector<priors::id_text> made;
   vocab_size = given.vocab_size;
@@ -89,7 +89,7 @@ void measure(const arguments& given) {
               vocab_size, sv::ceil_log2(vocab_size), sum.weights / ids, sum.table / ids);
 }
 
-//! Generates texts with the embedded target from prompts of the lab, and writes the token ids.
+//! Generates texts with the bundled target from prompts of the lab, and writes the token ids.
 void draw(const arguments& given) {
   const edge_cloud::side_model side = edge_cloud::load_side(given.folder, "target.safetensors");
   recorded::token_source source(side.vocab_size, {});
@@ -136,8 +136,8 @@ int run(int argc, char** argv) try {
       ->capture_default_str()
       ->check(CLI::Range(1, 200));
   app.add_option("--problems", given.problems,
-                 "with --draw: file with problems; half of the prompts are problems of this file, and half are prose "
-                 "of the lab")
+                 "with --draw: file with problems; half of the prompts come from this file, and half from the prose "
+                 "texts of ./run lab")
       ->capture_default_str();
   try {
     app.parse(argc, argv);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Reads prompts for the embedded models from the lab's files, alternately problems and beginnings of prose.
+//! Reads prompts for the bundled models from the lab's files, alternately problems and beginnings of prose.
 #ifndef SPECVERIFY_APPS_ROWS_PROMPTS_HPP
 #define SPECVERIFY_APPS_ROWS_PROMPTS_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the uplink of sessions of the embedded pair (./run uplink). Exit code: 0; 1 if a goal of --check is missed;
+// Measures the uplink of sessions of the bundled pair (./run uplink). Exit code: 0; 1 if a goal of --check is missed;
 // 2 for wrong usage or files; 70 for any other failure.
 #include "uplink_report.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Reports one clear error if a header that needs C++20 (concepts, spans) is compiled as older C++. Headers that CUDA
-//! kernels include must also compile as C++17, so they do not include this file: for example core/random.hpp,
-//! row/transform.hpp, distribution/law.hpp, and the headers of kernel/.
+//! kernels include, for example core/random.hpp, row/transform.hpp, distribution/law.hpp and the headers of kernel/,
+//! must also compile as C++17, so they do not include this file.
 #ifndef SPECVERIFY_CPP20_HPP
 #define SPECVERIFY_CPP20_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Returns the folder of the embedded pair.
+//! Returns the folder of the bundled pair.
 #ifndef SPECVERIFY_MODELS_TINYLM_DIRECTORY_HPP
 #define SPECVERIFY_MODELS_TINYLM_DIRECTORY_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the embedded pair: held-out problems solved greedily, overlap of the two distributions, size and speed.
+// Measures the bundled pair: held-out problems solved greedily, overlap of the two distributions, size and speed.
 // usage: tinylm_report [--directory FOLDER] [--prose FILE] [--problems N] [--show N]. FILE must hold one paragraph of
 // held-out prose per line. Exit code 0: every figure is inside the bounds; 1: a figure is not; 2: usage or files.
 #include <algorithm>

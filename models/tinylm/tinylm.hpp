@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Loads the embedded pair (target and drafter with one vocabulary) from a folder, and checks the files by SHA-256.
+//! Loads the bundled pair (target and drafter with one vocabulary) from a folder, and checks the files by SHA-256.
 //!
 //!     auto pair = tinylm::load_pair(tinylm::default_directory());
 //!     if (!pair.ok()) { /* pair.error says which file and why */ }

@@ -110,7 +110,7 @@ class serve_process {
     });
   }
 
-  //! Reloads the files. If a file cannot be read, nothing changes.
+  //! Reloads the list of devices and the TLS certificates. If a file cannot be read, nothing changes.
   void reload() {
     const std::uint64_t now = microseconds_now();
     try {

@@ -4,8 +4,8 @@
 //! Costs follow the papers' formulas, or the library's own encoding without the overhead of its range coder.
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): dense lattice, downlink; Conformal Sparsification (arXiv
 //!             2510.09942) eq. (5): K-SQS, C-SQS.
-//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = positive, the number of counts above zero; L =
-//!             draft_length.
+//! Symbols:    V = vocab_size, l = resolution, K = support_size, K+ = number of counts above zero (the parameter
+//!             `positive`); L = draft_length.
 //! Guarantees: O(1); no allocation, noexcept. Real-valued results have a relative error below 1e-11. Results that are
 //!             rounded up are exact.
 //! Deviates:   2507.00605 prints the binomial as a fraction, and gives the accepted count only L values instead of L +

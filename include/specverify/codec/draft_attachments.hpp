@@ -8,10 +8,10 @@
 //! Paper:      skipped tokens and probabilities: CU-HLM (arXiv 2505.11788); channel state and hidden states: WISV
 //!             (2604.17701).
 //! Symbols:    d = hidden_size, L = drafts of the message, x_d = probability of a draft in the drafter's row.
-//! Guarantees: noexcept, no allocation. Canonical: if a received report is encoded again, the bytes are the same. The
-//!             error is at most 0.7 % for a rate of 1 Mbit/s, at most 2^-11 for a round trip of at least 2^-14 s (both
-//!             relative), and at most 2^-32 for x_d, which is never sent as 0.
-//! Deviates:   the papers count neither the ids of skipped tokens nor the report.
+//! Guarantees: noexcept, no allocation. Canonical: if a received channel state is encoded again, the bytes are the
+//!             same. The error is at most 0.7 % for a rate of 1 Mbit/s, at most 2^-11 for a round trip of at least
+//!             2^-14 s (both relative), and at most 2^-32 for x_d, which is never sent as 0.
+//! Deviates:   the papers' message sizes include neither the ids of skipped tokens nor the channel state.
 //! Cost:       O(bytes).
 //! See:        docs/algorithms/draft_attachments.md, docs/wire-format.md, tests/unit/codec/draft_attachments_test.cpp
 #ifndef SPECVERIFY_CODEC_DRAFT_ATTACHMENTS_HPP

@@ -11,8 +11,8 @@
 //! Guarantees: noexcept, no allocation, O(bytes). decode_draft is O(bytes + the block's max_entries), plus l + V per
 //!             draft if a dense lattice has V < 8 l. A decoder never reads outside the input, and the caller's limits
 //!             bound how much it writes. It accepts exactly the byte strings that the encoder writes. Bit-exact. On an
-//!             error the outputs are unchanged, except that a received_draft_block becomes empty, and that
-//!             `prior_text::memory` may be written after the text.
+//!             error the outputs are unchanged, except that a received_draft_block becomes empty, and the entries of
+//!             `prior_text::memory` that follow the text are unspecified.
 //! See:        docs/wire-format.md, docs/algorithms/message.md, tests/unit/codec/message_test.cpp, tests/wire/,
 //!             tests/fuzz/
 #ifndef SPECVERIFY_CODEC_MESSAGE_HPP

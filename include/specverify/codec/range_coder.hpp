@@ -132,7 +132,8 @@ class range_encoder {
     }
     range_ = width << bits;
   }
-  // Writes one byte if the span may be full. From here on, zero and 0xff bytes at the end are counted, not read back.
+  // Writes one byte; used when the span may be full. From the first such byte on, trailing zero and 0xff bytes are
+  // counted as they are written, not read back.
   void put_byte(std::uint8_t byte) noexcept {
     if (!counting_) {
       counting_ = true;
@@ -300,7 +301,7 @@ class range_decoder {
     if (value_ != 0 && position_ > bytes_.size() + 8 + max_bytes_ahead) fail();
   }
 
-  std::span<const std::byte> bytes_;  // the code without zeros at its end
+  std::span<const std::byte> bytes_;  // the code without its trailing zeros
   std::uint64_t value_ = 0;           // the code minus the encoder's low
   std::uint64_t range_ = ~std::uint64_t{0};
   std::size_t position_ = 0;

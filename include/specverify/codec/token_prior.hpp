@@ -3,16 +3,19 @@
 //!
 //! A likely id takes fewer bits. Two kinds of ids gain weight: ids that the table lists after the last one or two ids
 //! of the text, and ids that followed these one or two ids earlier in the text.
-//! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference that both ends adapt.
-//! Noise:      with shared noise, the weight of each id is multiplied by a factor of about 16 (2^32 / h)^(13/16),
-//!             because a drafted id usually has a small time E and therefore a small word h of the noise.
+//! Paper:      Kobus, Tung, Gunduz, Universal Sample Coding (NeurIPS 2024), for a reference distribution that both ends
+//!             adapt.
+//! Noise:      with shared noise, the weight of each id is multiplied by a factor of about 16 (2^32 / h)^(13/16). Here
+//!             h is the high 32 bits of the id's hash, from which its exponential noise is computed (core/noise.hpp). A
+//!             drafted id usually has small noise, and therefore a small h.
 //! Symbols:    V = vocabulary size; W = sum of the table's weights; n = ids with added weight, at most 160.
 //! Guarantees: the weights are a pure function of the table, the noise and the ids before an id, including earlier
 //!             drafts of the message. Therefore journals store no state, and a rejected draft needs no rollback. Every
 //!             id has a weight of at least 1. Without noise, every id has at least 1/16 of the probability that the
 //!             table's weights give it, the weights sum to at most 16 W <= 2^32, and an id takes O(log V + n), plus a
 //!             search of the last max_prior_window ids; with noise, O(V). No allocation, noexcept, bit-exact.
-//! Deviates:   the paper adapts its reference to samples. Here the table is fixed, and only the text adds weight.
+//! Deviates:   the paper adapts its reference distribution to samples. Here the table is fixed, and only the text adds
+//!             weight.
 //! See:        docs/algorithms/token_prior.md, docs/wire-format.md, tests/unit/codec/token_prior_test.cpp
 #ifndef SPECVERIFY_CODEC_TOKEN_PRIOR_HPP
 #define SPECVERIFY_CODEC_TOKEN_PRIOR_HPP

@@ -7,7 +7,7 @@
 //! Symbols:    as in kernel/scalar/lattice.hpp.
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, but only positive counts are
 //!             listed, with ids ascending. A row is read at most twice, and a support is not read. No allocation.
-//! Deviates:   dense distributions need a resolution up to 1024, or up to 2048 ids.
+//! Deviates:   unlike on the CPU, a dense distribution must have a resolution up to 1024, or up to 2048 ids.
 //! See:        docs/algorithms/cuda.md, docs/algorithms/lattice.md, tests/device/lattice_test.cpp
 #ifndef SPECVERIFY_CUDA_LATTICE_CUH
 #define SPECVERIFY_CUDA_LATTICE_CUH

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Defines tuning parameters that divide work on a GPU, one struct per compute capability. They do not change results,
-//! except for the last bits of `log_sum_exp` without `exact`.
+//! Defines parameters that control how work is divided among the multiprocessors of a GPU, one struct per compute
+//! capability. They do not change results, except for the last bits of `log_sum_exp` without `exact`.
 //!
 //! Use `exec::cuda{stream, tuning_for(90)}` if you know the GPU; the default works on every GPU. If you use only a part
 //! of a GPU, set `multiprocessors` to that part's number of multiprocessors.
-//! Guarantees: constexpr, C++17; no call of the driver.
+//! Guarantees: constexpr, C++17; does not call the CUDA driver.
 //! See:        docs/algorithms/cuda.md, tests/device/split_test.cpp
 #ifndef SPECVERIFY_CUDA_TUNING_CUH
 #define SPECVERIFY_CUDA_TUNING_CUH

@@ -8,7 +8,7 @@
 //!             random numbers of draft i belong to the round's position + i. A row is read once, but the token rule
 //!             reads about one row in twenty again. Rows after the first rejection are read only if there are few
 //!             rounds (cuda_tuning::split_rounds). No allocation.
-//! Deviates:   no log-probabilities.
+//! Deviates:   unlike the verification on the CPU, it returns no log-probabilities.
 //! See:        docs/algorithms/cuda.md, examples/cuda/verify_batch.cu, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_CUDA_VERIFY_CUH
 #define SPECVERIFY_CUDA_VERIFY_CUH

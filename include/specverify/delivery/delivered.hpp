@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Turns a transport of datagrams into the reliable transport that `generate` and `serve` need: whole messages arrive
-//! in order and once.
+//! in order and exactly once.
 //!
 //! Use it if a thread may block on the link. An event loop should use `delivery` instead.
 //! Guarantees: as for `delivery`. The device must be the client. A client's first message, or a `reconnect` after an

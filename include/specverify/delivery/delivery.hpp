@@ -36,8 +36,8 @@ class delivery {
 
   // Inputs. After each input, call `next_datagram`.
 
-  //! Client: begins a new incarnation, and forgets messages in flight in the old incarnation. Messages can be sent at
-  //! once.
+  //! Client: begins a new incarnation, and forgets messages in flight of the old incarnation. You can send messages
+  //! immediately, before the server has answered.
   void open(std::uint64_t now) noexcept {
     forget();
     live_ = {next_nonce(), 0, options_.check_bytes, options_.retry_timeout == 0};

@@ -5,8 +5,8 @@
 //! `read_rows`, then `sample`, `select`, `residual` and others on the same value.
 //! Guarantees: plain structs, C++17, no allocation. All pointers are to device memory. Kernels read the contents when
 //!             they run, so a captured graph uses the contents at replay.
-//! Deviates:   rows must be logits in float or 16 bits, not probabilities. Biases and masks are not checked, because
-//!             the engine's own kernel writes them.
+//! Deviates:   unlike on the CPU, rows must be logits (float or a 16-bit format), not probabilities. Biases and masks
+//!             are not checked, because the engine's own kernel writes them.
 //! Cost:       O(1).
 //! See:        docs/algorithms/cuda.md, tests/device/batch_test.cpp
 #ifndef SPECVERIFY_DEVICE_BATCH_HPP

@@ -3,9 +3,10 @@
 //! 2^-24 (row/fp16_row.hpp).
 //!
 //! Use it after `read_rows`, on the same batch, if a drafter sends half-precision distributions.
-//! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc. Three reads per row, and a fourth
-//!             if the digest has no normalizer (device_request::exact_normaliser); none if the row is truncated.
-//!             Temporary memory: docs/algorithms/device.md.
+//! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc. A truncated row is not read,
+//!             because the digest stores its kept entries. Any other row is read three times, or four times if the
+//!             digest has no normalizer (device_request::exact_normaliser). Temporary memory:
+//!             docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_FP16_COUNTS_HPP

@@ -5,9 +5,9 @@
 //! Use it after `read_rows`: on the same batch for dense distributions (quantize/lattice.hpp), or on the result of
 //! `select` for distributions over a support (quantize/sparse_lattice.hpp).
 //! Guarantees: counts equal the results of `lattice` and `sparse_lattice` bit for bit, but only positive counts are
-//!             listed, with ids ascending. A batch takes at most three reads per row, because only the min(V, 2 l)
-//!             largest entries can have a positive count at resolution l. Supports take none. Temporary memory:
-//!             docs/algorithms/device.md.
+//!             listed, with ids ascending. For a dense distribution, a row is read at most three times, because only
+//!             the min(V, 2 l) largest entries can have a positive count at resolution l. For a distribution over a
+//!             support, no row is read. Temporary memory: docs/algorithms/device.md.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/algorithms/lattice.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_LATTICE_HPP

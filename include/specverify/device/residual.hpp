@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Draws with Thrust a token to replace a rejected draft, for each row of a batch. The token has the residual
-//! distribution norm((scale * p - q)+), for the target's distribution p and the draft's distribution q.
+//! Draws a token to replace a rejected draft, for each row of a batch, with Thrust. The token has the residual
+//! distribution norm((scale * p - q)+), for the target's distribution p, the draft's distribution q, and `scale` in (0,
+//! 1] (residual_options).
 //!
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).

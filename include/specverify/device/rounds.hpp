@@ -7,8 +7,8 @@
 //! ends the drafts early. L drafts need at most L + 1 rows.
 //! Guarantees: plain structs, C++17. All pointers are to device memory. Kernels read them when they run, so a captured
 //!             graph uses the rounds at replay. An error in one round does not affect other rounds.
-//! Deviates:   no log-probabilities. Row offsets beyond the rows return size_mismatch, but offsets of drafts are not
-//!             checked.
+//! Deviates:   unlike the verification on the CPU, it returns no log-probabilities. If a row offset is beyond the rows,
+//!             the round returns size_mismatch, but offsets of drafts are not checked.
 //! Cost:       O(1); no allocation.
 //! See:        docs/algorithms/cuda.md, verify/verdict.hpp, tests/device/verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_ROUNDS_HPP

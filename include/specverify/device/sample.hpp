@@ -3,9 +3,10 @@
 //! row/sample.hpp.
 //!
 //! Use it after `read_rows`, on the same batch. Keys, positions and rounds are read on the device.
-//! Guarantees: tokens equal the results of exec::seq, but near ties can differ under nvcc without -fmad=false. A draw
-//!             reads the block sums and at most 65 logits. After `trial_cap` rejected proposals, the exact rule reads
-//!             the row twice, serially. Truncated rows always use this rule, on the kept ids. No temporary memory.
+//! Guarantees: tokens equal the results of exec::seq. If nvcc compiles without -fmad=false, a token can differ at a
+//!             near tie. A draw reads the block sums and at most 65 logits. After `trial_cap` rejected proposals, the
+//!             exact rule reads the row twice, serially. Truncated rows always use this rule, on the kept ids. No
+//!             temporary memory.
 //! Cost:       O(V / 1024) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_rows_test.cpp
 #ifndef SPECVERIFY_DEVICE_SAMPLE_HPP

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects the largest entries of each row of a batch with Thrust, as `top_k` does on the CPU. The result contains ids
-//! and integer weights.
+//! Selects the largest entries of each row of a batch. It uses Thrust, and `top_k` does the same on the CPU. The result
+//! contains ids and integer weights.
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal the results of
 //!             exec::seq bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most
 //!             two reads per row. Temporary memory: docs/algorithms/device.md.
-//! Deviates:   K can be as large as the vocabulary.
+//! Limits:     K can be as large as the vocabulary; cuda/select.cuh is limited to max_device_selected.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp
 #ifndef SPECVERIFY_DEVICE_SELECT_HPP

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Selects all tokens with a probability of at least beta in each row of a batch with Thrust, as `threshold` does on
-//! the CPU.
+//! Selects, in each row of a batch, all tokens with a probability of at least beta. It uses Thrust, and `threshold`
+//! does the same on the CPU.
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Symbols:    beta = minimum_probability, W = total of the integer weights.

@@ -8,7 +8,7 @@
 //!             any flags of nvcc. All rows are read, even after a rejection. If a decision depends on a row's
 //!             normalizer, the row is read again. The call waits for the device. Temporary memory:
 //!             docs/algorithms/device.md.
-//! Deviates:   no log-probabilities. The caller's workspace is not used.
+//! Deviates:   unlike on the CPU, it returns no log-probabilities and does not use the caller's workspace.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, tests/device/thrust_verify_test.cpp
 #ifndef SPECVERIFY_DEVICE_VERIFY_HPP

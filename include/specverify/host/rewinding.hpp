@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Adds `truncate` to a model that has none, for example to a recurrent model.
 //!
-//! A session needs `truncate`, because it truncates the caches of both models after a rejection. `rewinding` feeds ids
-//! again instead: all of them from position 0, which must begin a new text, or only the ids after the last checkpoint.
-//! Checkpoints need `save` and `load`. The last one is at or before the position of the last `keep_from`.
+//! A session needs `truncate`, because it truncates the caches of both models after a rejection. Instead, `rewinding`
+//! feeds ids again: either all ids from position 0, or only the ids after the last checkpoint. The model must start a
+//! new text when it is fed at position 0. Checkpoints need `save` and `load`. The last one is at or before the position
+//! of the last `keep_from`.
 //! Guarantees: the rows equal the rows of a model that was fed the same ids without truncation. Ids that are fed again
 //!             request no rows.
 //! Cost:       O(ids fed), plus the time of the model; only `make` and the model's `save` allocate.

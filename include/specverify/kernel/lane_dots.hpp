@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Includes the products of matrix rows and input vectors, summed in lanes: the scalar version, and the vector version
-//! if the build has it.
+//! Includes the kernels that multiply matrix rows by input vectors and sum in lanes: the scalar kernel, and the vector
+//! kernel if the build has it.
 #ifndef SPECVERIFY_KERNEL_LANE_DOTS_HPP
 #define SPECVERIFY_KERNEL_LANE_DOTS_HPP
 

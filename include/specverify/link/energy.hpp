@@ -3,7 +3,7 @@
 //!
 //! Paper:      Energy-Efficient Wireless LLM Inference via Uncertainty and Importance-Aware Speculative Decoding (arXiv
 //!             2508.12590). The paper's model is not public, so this one is ours.
-//! Method:     the energy is draft power * draft time + energy for the uncertainty. An upload adds transmit power *
+//! Method:     energy = draft power * draft time + energy of measuring the uncertainty. An upload adds transmit power *
 //!             upload time + receive power * download time + verify power * verify time.
 //! Guarantees: O(1), constexpr, no allocation, noexcept. The energy never falls if a time or a power grows.
 //! Deviates:   waiting costs nothing. The default powers are ours.

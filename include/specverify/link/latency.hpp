@@ -4,7 +4,7 @@
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605): round time; Conformal Sparsification (arXiv 2510.09942):
 //!             the same without downlink; CU-HLM (arXiv 2505.11788): upload and skip rounds; WISV (arXiv 2604.17701)
-//!             eqs. (6), (10), (18), (19), reconstructed, and Table I.
+//!             eqs. (6), (10), (18), (19), which we reconstructed (docs/errata.md), and Table I.
 //! Symbols:    L = draft_length; t_d, t_v = draft_time, verify_time; R_u, R_d, eps_u, eps_d, t_rtt = rates, losses and
 //!             round trip of the channel_state; B, U = uplink bits, D = downlink bits; other symbols as in
 //!             link/payload.hpp.

@@ -3,14 +3,16 @@
 //! every field that a receiver needs.
 //!
 //! Paper:      Quantize-Sample-and-Verify (arXiv 2507.00605); Conformal Sparsification (arXiv 2510.09942) eq. (5);
-//!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), reconstructed.
+//!             CU-HLM (arXiv 2505.11788) II-B; WISV (arXiv 2604.17701) eqs. (3)-(5), (7)-(9), which we reconstructed
+//!             because our text of the paper has no formulas (docs/errata.md).
 //! Symbols:    L = draft_length; l = resolution; K = support_size; M = mismatches; C(n, k) = binomial; b_tok =
 //!             ceil(log2 V); B_h = d_D b_e, the bits of a hidden vector. FH sends all hidden vectors at once, SH only
 //!             requested ones. The comments of the fields define the other symbols.
-//! Guarantees: O(1), no allocation, noexcept; results up to 2^64 - 1. Call `check` first, because the formulas need a
-//!             valid format.
-//! Deviates:   QS: each of the L tokens counts the bits of its distribution, and the feedback has L + 1 values. HLM and
-//!             WISV: the papers omit ids and counts that a receiver needs, but `bit_accounting::wire` includes them.
+//! Guarantees: O(1), no allocation, noexcept; results saturate at 2^64 - 1. Call `check` first, because the formulas
+//!             need a valid format.
+//! Deviates:   QS: the bits of a distribution are counted for each of the L tokens, and the feedback has L + 1 values.
+//!             HLM and WISV: the papers omit ids and counts that a receiver needs, but `bit_accounting::wire` includes
+//!             them.
 //! See:        docs/algorithms/payload.md, tests/unit/link/payload_test.cpp (T14)
 #ifndef SPECVERIFY_LINK_PAYLOAD_HPP
 #define SPECVERIFY_LINK_PAYLOAD_HPP

@@ -5,8 +5,9 @@
 //! paper's baselines: call `row.sample`, then `make_claim`. Claims are lossy, because a rejection subtracts a
 //! distribution from which the token was not drawn. For exact output, use quantize/draft_law.hpp.
 //! Paper:      CU-HLM (arXiv 2505.11788).
-//! Symbols:    x^ = claimed distribution, x_d = count / resolution of the drawn token, K = size of the support, D = sum
-//!             of the rounded counts minus the resolution of the lattice.
+//! Symbols:    x^ = claimed distribution; x_d = probability that is sent for the drawn token = drafted_claim::count /
+//!             drafted_claim::resolution, which can differ from the token's probability in x^; K = size of the support;
+//!             D = sum of the rounded counts minus the resolution of the lattice.
 //! Guarantees: the guarantees of the sparsifier and of `compressed_draft`. The claimed distribution gives the token a
 //!             positive count. x_d is within 2^-30 of the token's share of the row's integer weights. No allocation;
 //!             noexcept. Bit-exact.

@@ -2,7 +2,7 @@
 //! Removes tokens with a count of 0 from a quantized distribution, because they cannot be drafted and their ids cost
 //! bits.
 //!
-//! Paper:      none; Conformal Sparsification (arXiv 2510.09942) also sends the zeros.
+//! Paper:      none; Conformal Sparsification (arXiv 2510.09942) sends these tokens too.
 //! Symbols:    K = ids.size(), K+ = number of positive counts.
 //! Guarantees: O(K), no allocation, noexcept. Law-exact, because count(v) of every token v is unchanged.
 //! See:        docs/algorithms/drop_zero.md, tests/unit/quantize/drop_zero_test.cpp
@@ -18,7 +18,7 @@ SPECVERIFY_NAMESPACE_BEGIN
 
 //! Copies the entries with a positive count to the front of the outputs, in order, and returns K+. The outputs may be
 //! the inputs (in place). On an error nothing is written.
-//! Errors: size_mismatch (ids against counts), output_too_small (`where` = K+).
+//! Errors: size_mismatch (ids and counts differ in length), output_too_small (`where` = K+).
 [[nodiscard]] constexpr result<std::uint32_t> drop_zero(std::span<const token_id> ids,
                                                         std::span<const std::uint32_t> counts,
                                                         std::span<token_id> kept_ids,

@@ -31,9 +31,9 @@ struct lattice {
   //! Writes b to counts[0, K) and returns this subspan; every token outside `kept` has count 0. `resolution` must be in
   //! [1, 2^16]. `kept` must contain the K largest entries of the row (as `top_k` selects them) and the exact W of the
   //! whole row. On an error the counts are unchanged.
-  //! Errors: invalid_resolution, size_mismatch (ids against weights, or W below their sum), empty_support,
-  //!         support_too_large, output_too_small, weight_too_large, zero_weight (W = 0), workspace_too_small,
-  //!         digest_insufficient (K is too small to decide; `where` = entries that suffice).
+  //! Errors: invalid_resolution, size_mismatch (ids and weights differ in length, or W is less than the sum of the
+  //!         weights), empty_support, support_too_large, output_too_small, weight_too_large, zero_weight (W = 0),
+  //!         workspace_too_small, digest_insufficient (K is too small to decide; `where` = entries that suffice).
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,
                                                           workspace& scratch) const noexcept {

@@ -7,14 +7,15 @@
 //!             e^((z - maximum) / T); `error` = the engine's limit for the relative error of every sum
 //!             (row_blocks::error).
 //! Guarantees: draws have the exact distribution if every sum is within `error`, because the claimed sums cancel. A
-//!             draw takes about 1.07 / (1 - error) trials. It can give another token than after `read_row`, because the
-//!             proposals differ. Argmax and top entries equal those of `read_row` (bit-exact), and so do decisions of
-//!             `accept`, except at near ties. The bounds on Z have the ratio (1 + error) / (1 - error); if they do not
-//!             decide, `accept` reads the row. No allocation; noexcept.
-//! Trust:      a claim is compared with the block only when the block is read. The call returns blocks_disagree
-//!             (`where` = first id of the block) if the maximum is wrong or the sum is off by more than `error` plus
-//!             about 6.2 %, and row_has_nan if the block has a NaN. If a claimed sum is too small, draws choose the
-//!             block too rarely and may never read it. Only `check_blocks` compares every claim.
+//!             draw takes about 1.07 / (1 - error) trials. With the same random numbers it can return a different token
+//!             than after `read_row`, because the proposals differ. Argmax and top entries equal those of `read_row`
+//!             (bit-exact), and so do decisions of `accept`, except at near ties. The bounds on Z have the ratio (1 +
+//!             error) / (1 - error); if they do not decide, `accept` reads the row. No allocation; noexcept.
+//! Trust:      the engine's maximum and sum of a block are checked only when the block is read. The member that reads
+//!             the block then returns blocks_disagree (`where` = first id of the block) if the maximum is wrong or the
+//!             sum is off by more than `error` plus about 6.2 %, and row_has_nan if the block has a NaN. If a claimed
+//!             sum is too small, draws choose the block too rarely and may never read it. Only `check_blocks` checks
+//!             every block.
 //! See:        docs/algorithms/blocks.md, row/detail/block_proposal.hpp, tests/unit/row/blocks_test.cpp,
 //!             benchmarks/bench_blocks.cpp
 #ifndef SPECVERIFY_ROW_BLOCKS_HPP

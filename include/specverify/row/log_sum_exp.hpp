@@ -3,8 +3,9 @@
 //!
 //! For a row of probabilities, it computes the logarithm of their sum.
 //! Guarantees: absolute error below 1e-14 + 2^-53 V / 256 + 2^-51 |result| under exec::seq and for double rows; below
-//!             2e-6 + 2^-51 |result| under exec::simd for other rows. O(V): reads the row twice, or usually once under
-//!             exec::simd with AVX2 or AVX-512; no allocation; noexcept; near-tie.
+//!             2e-6 + 2^-51 |result| under exec::simd for other rows. Near-tie: within these errors, results can differ
+//!             between backends. O(V): reads the row twice, or usually once under exec::simd with AVX2 or AVX-512; no
+//!             allocation; noexcept.
 //! See:        docs/algorithms/log_sum_exp.md, kernel/scalar/log_sum_exp.hpp, tests/unit/row/log_sum_exp_test.cpp,
 //!             benchmarks/bench_log_sum_exp.cpp
 #ifndef SPECVERIFY_ROW_LOG_SUM_EXP_HPP

@@ -44,7 +44,7 @@ class race_leader {
     time_ = time;
     token_ = static_cast<token_id>(id);
   }
-  //! Returns the largest word with which an id of this or a smaller weight may still win.
+  //! Returns the largest noise word (`high`) with which an id of this weight, or of a smaller weight, can still win.
   [[nodiscard]] std::uint32_t bar(double weight) const noexcept {
     constexpr double all = 4294967295.0;
     if (token_ == no_token) return 0xFFFFFFFFu;

@@ -8,11 +8,12 @@
 //! Guarantees: a trivially copyable view of at most 280 bytes, never empty; no allocation, noexcept. It is valid until
 //!             the engine overwrites the row, the arrays of the transform are freed, or the workspace is rewound below
 //!             the reading. Only a rewind is detected: `expired` is then true, and every member that can fail, except
-//!             `again`, returns reading_expired. Only one thread at a time may use a reading, unless the read computed
-//!             Z, W and the sums, because members cache missing results in the workspace. On an error nothing is
-//!             written, except by `fp16_counts`.
-//! Sums:       if you will not draw from a row, set `read_request::sums` = false, which halves the time of the read. If
-//!             a member needs the sums later, it reads the row once more and returns the same bits.
+//!             `again`, returns reading_expired. Only one thread at a time may use a reading, because members cache
+//!             missing results in the workspace. If the read computed Z, W and the block sums, nothing is missing, and
+//!             threads can share the reading. On an error nothing is written, except by `fp16_counts`.
+//! Sums:       the block sums are the sums of coarse weights of each block of ids, which draws use. If you will not
+//!             draw from a row, set `read_request::sums` = false, which halves the time of the read. If a member needs
+//!             the sums later, it reads the row once more and returns the same bits.
 //! Kinds:      one-hot rows (T < 1e-6) use no random number. Truncated rows use the exact Z and the exact rule of
 //!             row/sample.hpp. Rows of probabilities allow no bias, and T must be 1 or below 1e-6.
 //! Cost:       O(1) expected for a test and O(V / 1024) for a draw, but O(V) if the row must be read again. The other

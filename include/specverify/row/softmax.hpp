@@ -5,8 +5,9 @@
 //! Symbols:    p(v) = e^((z_v - max) / T) / sum for logits, p_v / sum for probabilities; x = (z_v - max) / T.
 //! Guarantees: relative error at most 2^-53 (3 (|x| + ln V) + V / 256 + 30), plus the rounding to the output type.
 //!             Float output of float or 16-bit rows under exec::simd: 3 * 2^-24 (|x| + ln V + 10), plus an absolute
-//!             error of at most 2^-126, and entries below 2^-126 of the largest get 0. Entries with x < -700 and
-//!             forbidden ids get exactly 0. If T < 1e-6, the argmax gets 1. O(V); no allocation; noexcept; near-tie.
+//!             error of at most 2^-126, and entries below 2^-126 of the largest get 0. Near-tie: within these errors,
+//!             results can differ between backends. Entries with x < -700 and forbidden ids get exactly 0. If T < 1e-6,
+//!             the argmax gets 1. O(V); no allocation; noexcept.
 //! See:        docs/algorithms/softmax.md, kernel/scalar/softmax.hpp, tests/unit/row/softmax_test.cpp,
 //!             benchmarks/bench_softmax.cpp
 #ifndef SPECVERIFY_ROW_SOFTMAX_HPP

@@ -271,7 +271,7 @@ class edge_session : public detail::endpoint {
   session_state<edge_table> state_;
   session_time now_ = 0;  // time of the current input
   std::optional<session_time> deadline_{};
-  owned_memory<token_id> shown_ahead_;        // copies of the tokens shown ahead, while fetched text overwrites them
+  owned_memory<token_id> shown_ahead_;        // tokens shown to the host ahead, saved while text is fetched
   std::size_t body_ = 0;                      // bytes of the draft that is ready in `message_`
   std::uint32_t in_vain_ = 0;                 // handshakes since the last progress
   std::uint32_t furthest_ = 0;                // length of the longest text that the cloud has reported

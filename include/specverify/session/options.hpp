@@ -137,8 +137,8 @@ struct edge_options {
   static constexpr std::uint32_t at_token_budget = 21;
   static constexpr std::uint32_t at_fingerprint = 22;
   static constexpr std::uint32_t at_check_bits = 23;
-  static constexpr std::uint32_t at_noise = 24;  //!< unknown, or not with greedy rule and token_only
-  //! not with token_only (invalid_argument), or a table of another vocabulary (vocabulary_mismatch)
+  static constexpr std::uint32_t at_noise = 24;  //!< unknown kind, or noise without the greedy rule and token_only
+  //! a table without token_only (invalid_argument), or a table of another vocabulary (vocabulary_mismatch)
   static constexpr std::uint32_t at_prior = 25;
   static constexpr std::uint32_t at_ids = 26;  //!< unknown, or `noise` without a table or without shared noise
 };

@@ -157,7 +157,7 @@ struct c_sqs_settings {
 //! HLM: sends whole distributions in half precision. The paper drafts one token per round and has no bonus token.
 struct hlm_settings {
   std::uint32_t max_draft_length = 1;  //!< L
-  bool bonus = true;                   //!< false: the paper's rounds
+  bool bonus = true;                   //!< whether a round can end with a bonus token; the paper: false
 };
 [[nodiscard]] constexpr preset<> hlm(const hlm_settings& set = {}) noexcept {
   return {.format = law_format::fp16_row, .window = {set.max_draft_length}, .bonus = set.bonus};

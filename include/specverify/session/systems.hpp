@@ -7,7 +7,7 @@
 //! Guarantees: the edge is the same as with the preset. `k-sqs`, `k_sqs` and `ksqs` are one name. An unknown setting,
 //!             or a value outside its range, is an error.
 //! Deviates:   as session/presets.hpp.
-//! Cost:       O(systems); only `make_edge` and `make_cloud` allocate.
+//! Cost:       O(number of methods); only `make_edge` and `make_cloud` allocate.
 //! See:        docs/algorithms/systems.md, tests/unit/session/systems_test.cpp
 #ifndef SPECVERIFY_SESSION_SYSTEMS_HPP
 #define SPECVERIFY_SESSION_SYSTEMS_HPP

@@ -8,7 +8,7 @@
 //!             allows for the rounding of the weights.
 //! Guarantees: never empty; m <= 2^-32 keeps every token with a positive weight; O(top entries); no allocation;
 //!             bit-exact.
-//! Deviates:   the cap is ours.
+//! Deviates:   `max_support_size` is ours, not the paper's.
 //! See:        docs/algorithms/min_p.md, tests/unit/sparsify/min_p_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_MIN_P_HPP
 #define SPECVERIFY_SPARSIFY_MIN_P_HPP

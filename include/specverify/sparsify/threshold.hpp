@@ -7,7 +7,8 @@
 //!             the weights.
 //! Guarantees: never empty, because the largest token always stays; beta <= 0 keeps every token with a positive weight;
 //!             O(top entries); no allocation; bit-exact.
-//! Deviates:   the cap is ours. You must set it, because a flat row or beta <= 0 would keep the whole vocabulary.
+//! Deviates:   `max_support_size`, the cap, is ours. You must set it, because a flat row or beta <= 0 would keep the
+//!             whole vocabulary.
 //! See:        docs/algorithms/threshold.md, tests/unit/sparsify/threshold_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_THRESHOLD_HPP
 #define SPECVERIFY_SPARSIFY_THRESHOLD_HPP

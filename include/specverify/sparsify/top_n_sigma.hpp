@@ -6,7 +6,7 @@
 //! Guarantees: never empty. Keeps the same tokens at every temperature, except that no sparsifier keeps tokens below
 //!             2^-32 of the largest probability. O(top entries), no sort; no allocation. Exact except at near ties,
 //!             because sigma is computed from sums of doubles and the weights are rounded.
-//! Deviates:   supports only rows of logits; the cap is ours. At temperature 0 it keeps only the argmax.
+//! Deviates:   supports only rows of logits; `max_support_size` is ours. At temperature 0 it keeps only the argmax.
 //! See:        docs/algorithms/top_n_sigma.md, tests/unit/sparsify/top_n_sigma_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP
 #define SPECVERIFY_SPARSIFY_TOP_N_SIGMA_HPP

@@ -6,7 +6,7 @@
 //! Symbols:    p = mass; W = sum of the row's integer weights, each with a rounding error of at most 1/2.
 //! Guarantees: never empty. With one token fewer, the support would have less than the mass p, up to rounding. Ties go
 //!             to the smaller id. O(top entries); no allocation; bit-exact.
-//! Deviates:   the cap is ours.
+//! Deviates:   `max_support_size` is ours, not the paper's.
 //! See:        docs/algorithms/top_p.md, tests/unit/sparsify/top_p_test.cpp
 #ifndef SPECVERIFY_SPARSIFY_TOP_P_HPP
 #define SPECVERIFY_SPARSIFY_TOP_P_HPP

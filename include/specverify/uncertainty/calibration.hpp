@@ -34,8 +34,8 @@ struct linear_fit {
 };
 
 struct uncertainty_thresholds {
-  double risk_prone = 0;   //!< skip a token if the expected rejection probability is at most Delta
-  double risk_averse = 0;  //!< skip a token if the fit expects no rejection
+  double risk_prone = 0;   //!< largest uncertainty at which the fit predicts a rejection probability of at most Delta
+  double risk_averse = 0;  //!< largest uncertainty at which the fit predicts no rejection
 };
 
 SPECVERIFY_TYPES_END

@@ -140,8 +140,9 @@ template <execution_policy Policy, class Scalar, uniform_source Source>
          (row.top_complete() || row.top_ids().size() >= 32);
 }
 
-//! Reads the row again with the best transform and request for a perturbation: only bias and mask, and 64 top entries.
-//! Takes at most `perturbation_workspace_size` bytes of `scratch`. Errors: as for `check(options)` and `read_row`.
+//! Reads the row again as a perturbation needs it: with bias, mask and 0.75 times the maximum temperature, without
+//! truncation, and with 64 top entries. Takes at most `perturbation_workspace_size` bytes of `scratch`. Errors: as for
+//! `check(options)` and `read_row`.
 template <execution_policy Policy, class Scalar>
 [[nodiscard]] result<row_reading<Policy, Scalar>> read_for_perturbation(const row_reading<Policy, Scalar>& row,
                                                                         const perturbation_options& options,

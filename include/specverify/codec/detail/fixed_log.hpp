@@ -2,7 +2,7 @@
 //! Computes log2 and 2^-x in 64-bit integers, for the survival function of gaps (codec/detail/gap_model.hpp).
 //!
 //! Guarantees: |log2_fixed(x) / 2^58 - log2 x| < 2^-41 and |exp2_fixed(y) / 2^63 - 2^-(y / 2^58)| < 2^-38. Bit-exact,
-//!             constexpr, and monotone in the range that gap_model uses (tests). The tables are round(2^63 *
+//!             constexpr, and monotone in the range that gap_model uses (checked by tests). The tables are round(2^63 *
 //!             -log2(reciprocal / 2^17)) with reciprocal = ceil(2^25 / (256 + i)), and round(2^(63 - i / 256));
 //!             tests/wire/decode_golden_test.py derives them.
 #ifndef SPECVERIFY_CODEC_DETAIL_FIXED_LOG_HPP

@@ -214,8 +214,8 @@ inline std::span<std::byte> seal(message_kind kind, const wire_place& place, con
   return out.first(total);
 }
 
-//! Checks the kind and the check. Errors: those of `is_kind`, truncated, checksum_mismatch (`where` = byte of the
-//! check).
+//! Verifies the message's kind and its check. Errors: those of `is_kind`, truncated, checksum_mismatch (`where` = byte
+//! of the check).
 [[nodiscard]] inline status open_steady(message_kind kind, const wire_place& place, const wire_format& format,
                                         std::span<const std::byte> message) noexcept {
   if (const status why = is_kind(kind, message); !why.ok()) return why;

@@ -40,11 +40,11 @@ namespace detail {
   }
 }
 
-//! Returns the number of bytes after the attachments in fp16_row.
+//! Returns the number of bytes after the attachments of a draft message in the format fp16_row.
 [[nodiscard]] constexpr std::uint64_t fp16_row_bytes(const wire_format& format, std::uint64_t draft_length) noexcept {
   return 2 + draft_length * 2 * format.vocab_size + bits_to_bytes(draft_length * token_bits(format.vocab_size));
 }
-//! Returns the number of bits after the attachments in formats without distributions.
+//! Returns the number of bits after the attachments of a draft message in a format without distributions.
 [[nodiscard]] constexpr std::uint64_t claims_bits(const wire_format& format, std::uint64_t draft_length) noexcept {
   const std::uint32_t count = format.format == law_format::token_and_count ? ceil_log2(format.resolution) : 0;
   return ceil_log2(std::uint64_t{format.max_draft_length} + 1) + draft_length * (token_bits(format.vocab_size) + count);

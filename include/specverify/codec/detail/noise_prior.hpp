@@ -129,7 +129,7 @@ class noise_prior {
   const prior_table& table_;
   coupling_noise noise_;
   std::uint32_t position_;
-  std::array<entry, Prior::max_entries> added_;  // weights that sources add, times the factors
+  std::array<entry, Prior::max_entries> added_;  // entries of `prior_`, each weight times the factor of its id
   std::size_t size_ = 0;
   std::array<std::uint64_t, parts> sums_;  // sums of the weights of part_ ids each
   std::uint32_t part_ = 0;

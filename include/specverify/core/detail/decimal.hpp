@@ -119,8 +119,9 @@ struct decimal {
   return read;
 }
 
-//! Returns the nearest float or double, ties to even, as std::from_chars does; nothing if the result is infinite, or 0
-//! for a nonzero number. Uses only integers, so the rounding mode, x87 and -ffast-math have no effect. O(characters).
+//! Returns the nearest float or double, ties to even, as std::from_chars does. Returns nothing if the result would be
+//! infinite, or if a nonzero number would become 0. Uses only integers, so the rounding mode, x87 and -ffast-math have
+//! no effect. O(characters).
 template <class Float>
 [[nodiscard]] constexpr std::optional<Float> decimal_from(std::string_view text) noexcept {
   using word = std::conditional_t<sizeof(Float) == 4, std::uint32_t, std::uint64_t>;

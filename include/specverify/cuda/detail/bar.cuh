@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds a threshold that is at most the smallest of the K largest logits.
+//! Finds a lower bound on the K largest logits of a row, so that only logits at or above it need to be ordered.
 //!
 //! Symbols: a key is the 32 bits of a float, mapped so that keys compare as integers. w = integer weights, monotone in
 //!          the logit.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Writes the entries of rows that pass a test, in the order of their ids. One pass counts the entries of each chunk,
-//! and a scan of these counts gives the positions in the output.
+//! Writes those entries of each row that pass a test, in the order of their ids. One pass counts the entries of each
+//! chunk that pass, and a scan of these counts gives the positions in the output.
 #ifndef SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 #define SPECVERIFY_DEVICE_DETAIL_COMPACT_HPP
 
@@ -56,7 +56,7 @@ struct listed_in_piece {
   }
 };
 
-//! Writes ids and values of all rows, up to the pitch.
+//! Writes the ids and values of the entries of all rows, at most `pitch` entries per row.
 struct list_writer {
   token_id* ids;
   std::uint32_t* values;

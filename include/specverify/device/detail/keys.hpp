@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Finds the largest entries of up to 256 rows at a time, by sorting 64-bit keys of row, weight and id.
 //!
-//! The K + 1 largest entries of a row are in the K + 1 lanes (of 64 ids) with the largest maxima. So the lanes are
-//! sorted first, then the entries of the first lanes, and then the first K entries by id.
+//! The first K entries in this order are selected, and the next one shows whether the selection is complete. The K + 1
+//! largest entries of a row are in the K + 1 lanes (of 64 ids) with the largest maxima. So the lanes are sorted first,
+//! then the entries of the first lanes, and then the first K entries by id.
 #ifndef SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 #define SPECVERIFY_DEVICE_DETAIL_KEYS_HPP
 

@@ -129,7 +129,7 @@ struct kept_entries {
   }
 };
 
-//! Writes ids and e_v of all rows, up to kept_capacity.
+//! Writes the ids and e_v of the kept entries of all rows, at most kept_capacity entries per row.
 struct law_writer {
   device_digests out;
   [[nodiscard]] SPECVERIFY_HD SPECVERIFY_INLINE std::size_t room() const noexcept { return out.kept_capacity; }

@@ -3,9 +3,10 @@
 //!
 //! coarse:  for x = (z - reference) / T, a float w with e^x (1 - 2^-16) <= w <= 1.0615 e^x (1 + 2^-16) if -69 <= x <=
 //!          61, and 2^-100 if x < -69.4. Bit-exact, because a compiler cannot contract or reorder any step.
-//! integer: w = 2^31 e^(-x), from an exponent in units of 2^-26 octaves. The error is at most 1/2 + 2^-26 w; w is
-//!          exactly 2^31 at 0 and never increases with the exponent. Bit-exact.
-//! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, and 0 below -700 (near-tie).
+//! integer: for y = (maximum - z) / T >= 0, an integer w near 2^31 e^(-y), computed from y in units of 2^-26 octaves.
+//!          The error is at most 1/2 + 2^-26 w; w is exactly 2^31 for y = 0 and never increases with y. Bit-exact.
+//! exact:   e^x in double, relative error below 4 * 2^-53 for -700 <= x <= 700, and 0 below -700. Near-tie: backends
+//!          can decide differently only at near ties.
 #ifndef SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 #define SPECVERIFY_KERNEL_SCALAR_EXPONENTIAL_HPP
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Scalar reference: computes the exact normalizer Z in double. Each block of 256 ids is summed in 16 lanes in
-//! ascending order, the lanes are added pairwise in a fixed order, and the blocks are added serially.
+//! Scalar reference: computes the normalizer Z = sum of e^((z_v - max) / T) in double precision, from every entry. Each
+//! block of 256 ids is summed in 16 lanes in ascending order, the lanes are added pairwise in a fixed order, and the
+//! blocks are added serially.
 #ifndef SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 #define SPECVERIFY_KERNEL_SCALAR_LOG_SUM_EXP_HPP
 

@@ -20,7 +20,7 @@ struct candidate_list {
   std::uint32_t* weights = nullptr;
   std::uint32_t capacity = 0;
   std::uint32_t wanted = 0;            //!< minimum number of entries to keep
-  std::uint32_t always = 0xFFFFFFFFu;  //!< entries of at least this weight stay; capacity: twice their number
+  std::uint32_t always = 0xFFFFFFFFu;  //!< entries of at least this weight are kept, if capacity >= 2 * their number
   std::uint32_t size = 0;
   bool dropped = false;  //!< an id with a positive weight was left out
 };

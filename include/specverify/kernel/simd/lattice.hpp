@@ -34,7 +34,7 @@ template <class Level>
     sum = wide_add(sum, rounded);
     found.positive += wide_positive(rounded);
   }
-  lattice_rounding last{-static_cast<std::int64_t>(resolution), 0};  // no entries
+  lattice_rounding last{-static_cast<std::int64_t>(resolution), 0};  // result for no entries: 0 - resolution
   if (i < size) {
     last = round_to_lattice(exec::seq, weights + i, size - i, normaliser, resolution,
                             {out.counts + i, out.remainders + i});

@@ -231,7 +231,7 @@ SPECVERIFY_INLINE void write_masks(const float* values, std::uint32_t size, cons
   }
 #else
   const pack<std::int32_t> less(static_cast<std::int32_t>(bound - 1) - 1), one(1), none(0);
-  pack<std::int32_t> counts(0);  // signed comparisons of values minus one
+  pack<std::int32_t> counts(0);  // compares value - 1 > bound - 2 as signed integers, because 2^31 does not fit
   for (; i + pack_size<std::int32_t> <= size; i += pack_size<std::int32_t>) {
     std::int32_t lanes[pack_size<std::int32_t>];
     std::memcpy(lanes, values + i, sizeof(lanes));

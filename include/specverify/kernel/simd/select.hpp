@@ -3,8 +3,8 @@
 //!
 //! The coarse pass keeps the largest value of each lane for each group of 256 ids. The `wanted`-th largest of these
 //! maxima is a lower bound on the `wanted`-th largest value, so lanes below it are skipped. If too many ids reach the
-//! bound (for example, because of ties), a sample suggests a higher weight. The list then has all ids above this
-//! weight, but at most `wanted` ids with exactly this weight.
+//! bound (for example, because of ties), a sample of the row gives a higher threshold, as an integer weight. The list
+//! then has all ids above this threshold, but at most `wanted` ids with exactly this weight.
 #ifndef SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 #define SPECVERIFY_KERNEL_SIMD_SELECT_HPP
 
@@ -44,7 +44,7 @@ class value_list {
   [[nodiscard]] bool take(const topped_row<Scalar>& row, value_cut cut) noexcept {
     list_.size = 0;
     std::uint32_t from = 0;
-    if (cut.ties > 0) [[unlikely]] {  // up to the last tie; after it only ids that reach `all`
+    if (cut.ties > 0) [[unlikely]] {  // up to the last kept tie; after it, only ids that reach `all`
       typename topped_row<Scalar>::walk some(row, cut.some, 0);
       while (cut.ties > 0) {
         if (!some.next()) return true;

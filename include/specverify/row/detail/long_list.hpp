@@ -96,7 +96,7 @@ class sampled_cut {
   //! The list must have at least as many entries as the sample. `left`: the mass after the cut, which is spread over
   //! many entries.
   sampled_cut(const kernel::candidate_list& list, std::uint64_t left) noexcept {
-    for (std::uint32_t i = 0; i < size; ++i) {  // one per 1024th part, at a pseudorandom position
+    for (std::uint32_t i = 0; i < size; ++i) {  // one entry of each 1024th of the list, at a pseudorandom position
       const std::uint64_t place = (i << 16) + (i * 0x9E3779B9u >> 16);
       all_ += weights_[i] = list.weights[static_cast<std::uint32_t>(list.size * place >> 26)];
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Sums a row at many temperatures: the top entries are summed exactly, and the sum of all other entries is bounded
+//! Sums a row at many temperatures: the top entries are summed one by one, and the sum of all other entries is bounded
 //! (tempered_rest.hpp).
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
 #define SPECVERIFY_ROW_DETAIL_TEMPERED_HPP
@@ -40,7 +40,7 @@ class tempered_row {
     }
   }
 
-  //! Returns the bounds on the sum over all other ids that follow from the digest's coarse sum and the smallest top
+  //! Returns bounds on the sum over all ids that are not top entries, from the digest's coarse sum and the smallest top
   //! entry.
   [[nodiscard]] tempered_rest rest() const noexcept {
     using work = kernel::working<Scalar>;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Bounds the sum over all except a few entries of a row at many temperatures, because the log of this sum is convex.
+//! Bounds the sum of e^(beta (z - maximum)) over all but a few entries of a row. Because the log of this sum is convex
+//! in beta, bounds at a few inverse temperatures beta give bounds at all of them.
 //!
 //! This header compiles as C++17. CUDA kernels keep the bounds in shared memory.
 #ifndef SPECVERIFY_ROW_DETAIL_TEMPERED_REST_HPP
@@ -30,15 +31,15 @@ enum class tempered_answer : std::uint8_t { miss, hit, open };
 
 //! Coarse sums of a row.
 struct coarse_part {
-  double sum;          // sum of the envelopes of the entries that are not summed exactly
+  double sum;          // sum of the envelopes of the entries other than the top entries
   double total;        // sum of the envelopes of all entries
   double shift;        // reference of the envelopes minus maximum
   double temperature;  // temperature of the envelopes
 };
 
-//! The part of a row that is not summed exactly: B(beta), the sum of e^(beta (z - maximum)) for an inverse temperature
-//! beta. log B is convex in beta, and is bounded at a few nodes, one of which is beta = 0. `begin` must be called
-//! first.
+//! The sum over all entries other than the top entries: B(beta), the sum of e^(beta (z - maximum)) for an inverse
+//! temperature beta. log B is convex in beta, and is bounded at a few nodes, one of which is beta = 0. `begin` must be
+//! called first.
 struct tempered_rest {
   struct node {
     double beta;
@@ -77,7 +78,7 @@ struct tempered_rest {
     }
   }
 
-  //! Adds the coarse sum of a row of `entries` ids, without the entries that are summed exactly.
+  //! Adds the coarse sum of a row of `entries` ids, without the top entries.
   SPECVERIFY_HD void learn_coarse(const coarse_part& part, std::uint32_t entries) noexcept {
     const double slack = part.total * 0x1.0p-17;  // rounding of float sums over the 64 entries of a lane
     const double forbidden = (static_cast<double>(entries) + kernel::lane_count) * kernel::coarse_floor;
@@ -87,7 +88,7 @@ struct tempered_rest {
           shift * (part.sum + slack) * (1.0 + kernel::coarse_margin));
   }
 
-  //! Adds the result of a quick read: Z at `beta`. `sum` is the part of Z that is summed exactly.
+  //! Adds the result of a quick read: Z at `beta`. `sum` is the sum over the top entries.
   SPECVERIFY_HD void learn_total(double beta, double total, double sum) noexcept {
     const double slack = total * tempered_slack;
     learn(beta, total - sum - slack, total - sum + slack);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Makes an edge, and begins a session: with a prompt, from a journal, or without a journal.
+//! Makes an edge and begins its session: with a new prompt (`start`), from a journal (`restore`), or after the journal
+//! was lost (`recover`).
 #ifndef SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 #define SPECVERIFY_SESSION_DETAIL_EDGE_START_HPP
 
@@ -213,7 +214,7 @@ SPECVERIFY_BODY void edge_session::restore_draft() noexcept {
   open_round_.round = kept.round;
   open_round_.clamped = kept.clamped;
   open_round_.support_sum = kept.support_sum;
-  static_cast<void>(drafter_.plan(link_.seen));  // tokens written ahead must also follow this plan
+  static_cast<void>(drafter_.plan(link_.seen));  // tokens drafted before the verdict must also follow this plan
   drafter_.set_resolution(kept.resolution);
   states_.load(parts, kept.beyond != 0);
   emit_text(session_action::tentative, from, from + kept.drafts);
