@@ -63,7 +63,7 @@ typedef struct specverify_output {
   specverify_status reason;
 } specverify_output;
 
-// Counters of a session, with the names of session_statistics (docs/algorithms/statistics.md).
+// Counters of a session. Members are named as in session_statistics (C++; docs/algorithms/statistics.md).
 typedef struct specverify_statistics {
   size_t struct_size;
   uint64_t rounds, drafted, evaluated, accepted, emitted, skipped, written_ahead;
@@ -81,7 +81,7 @@ typedef struct specverify_edge_round {
   uint64_t began, sent, answered;  // sent - began: drafting; answered - sent: link and cloud
 } specverify_edge_round;
 
-// One round of a cloud, with the names of decided_round.
+// Statistics of one round of a cloud. Members are named as in decided_round (C++).
 typedef struct specverify_cloud_round {
   size_t struct_size;
   uint32_t round;  // 0: this process has decided no round yet

@@ -62,7 +62,8 @@ class edge_process {
     after_input();
   }
 
-  //! Handles Ctrl-C: sends stop, so that the cloud does not keep the session. A second Ctrl-C ends the process at once.
+  //! Handles Ctrl-C: sends stop, so that the cloud does not keep the session. A second Ctrl-C ends the process
+  //! immediately.
   void stop() {
     interrupt_.clear();
     interrupted_ = true;

@@ -351,7 +351,7 @@ class virtual_pair {
     require(specverify::drive(edge_, drafter_at_work_, hear, virtual_clock{*this}));
   }
 
-  //! Computes rows and scores at once, but supplies them only if no message waits.
+  //! Computes rows and scores immediately, but supplies them only if no message waits.
   void take_cloud() {
     const specverify::session_work work =
         specverify::take_outputs(cloud_, [this](const specverify::session_output& out) {

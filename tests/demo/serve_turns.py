@@ -19,7 +19,7 @@ STREAMS, TOKENS, MOST = 24, 30, 2.2
 
 
 def models_with_context(world, context):
-    """The embedded models with room for longer texts. Their positions are rotations, so no weight depends on it."""
+    """The bundled models with room for longer texts. Their positions are rotations, so no weight depends on it."""
     own = pathlib.Path(__file__).parents[2] / "models" / "tinylm" / "model"
     made = world.folder / "models"
     made.mkdir()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads any bytes as a safetensors file of the embedded models. The result must be an error with words, or tensors that
+// Reads any bytes as a safetensors file of the bundled models. The result must be an error with words, or tensors that
 // fill the file.
 #ifndef SPECVERIFY_TESTS_FUZZ_MODEL_FILE_BODY_HPP
 #define SPECVERIFY_TESTS_FUZZ_MODEL_FILE_BODY_HPP

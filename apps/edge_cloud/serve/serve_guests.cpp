@@ -299,8 +299,8 @@ void serve_guests::tell_and_close(asio::ip::tcp::socket& socket, refusal why) co
   socket.close(ignored);
 }
 
-//! Closes a connection at once. The reason is sent only if the system accepts it now. The socket is destroyed after the
-//! caller has returned.
+//! Closes a connection immediately. The reason is sent only if the system accepts it now. The socket is destroyed after
+//! the caller has returned.
 void serve_guests::drop(std::uint64_t number, refusal why) {
   const auto at = guests_.find(number);
   if (at == guests_.end()) return;

@@ -191,7 +191,7 @@ namespace detail {
 }  // namespace detail
 
 //! Encodes text[first..], each id with the weights of `token_prior` for the ids before it. With noise, the weight of
-//! each id is multiplied by the factor of its word of the noise, except if the sum of these weights is above 2^48.
+//! each id is multiplied by the factor of its noise word, except if the sum of these weights is above 2^48.
 //! Cost: O(V) per id with noise, otherwise O(log V + n) per id.
 //! text: the ids before the ids to encode (see token_prior), then the ids to encode.
 //! Errors: size_mismatch (`first` is above the size), invalid_argument (unknown kind of noise), token_out_of_range

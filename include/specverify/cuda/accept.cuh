@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests on a GPU whether to accept one drafted token per row of a batch.
+//! Tests whether to accept one drafted token per row of a batch, on a GPU.
 //!
 //! Use it after `read_rows` (digest.cuh) if you need no replacement for rejected drafts. To verify whole rounds of
 //! drafts, use `verify_batch` (verify.cuh).

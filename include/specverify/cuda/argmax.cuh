@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds on a GPU the greedy token of each row of a batch, and the margin to the runner-up.
+//! Finds the greedy token of each row of a batch, and the margin to the runner-up, on a GPU.
 //!
 //! Use it if you decode greedily. No earlier `read_rows` (cuda/digest.cuh) is needed.
 //! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.

@@ -3,9 +3,9 @@
 //! 2^-24 (row/fp16_row.hpp).
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch, if a drafter sends half-precision distributions.
-//! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc except -ftz=true. One read per row
-//!             if the digest has the normalizer (device_request::exact_normaliser), otherwise two; none if the row is
-//!             truncated. No allocation.
+//! Guarantees: ids and counts equal the results of exec::seq, for any flags of nvcc except -ftz=true. A truncated row
+//!             is not read, because the digest stores its kept entries. Any other row is read once if the digest has
+//!             the normalizer (device_request::exact_normaliser), otherwise twice. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/support_test.cpp
 #ifndef SPECVERIFY_CUDA_FP16_COUNTS_CUH
 #define SPECVERIFY_CUDA_FP16_COUNTS_CUH

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Checks on a GPU whether your flags for nvcc keep the arithmetic that kernels share with the CPU. It detects
-//! -ftz=true and -use_fast_math.
+//! Runs a kernel that checks whether your flags for nvcc keep the arithmetic that kernels share with the CPU. It
+//! detects -ftz=true and -use_fast_math.
 //!
-//! Run it once when an engine starts, or in a test of the build. It must run a kernel, because no macro shows these
-//! flags.
+//! Run it once when an engine starts, or in a test of the build. A kernel is needed because no macro shows these flags.
 //! Guarantees: one block of 32 threads on the policy's stream. No allocation.
 //! See:        docs/algorithms/cuda.md, tests/device/known_answers_test.cpp
 #ifndef SPECVERIFY_CUDA_KNOWN_ANSWERS_CUH

@@ -6,8 +6,8 @@
 //! Method:     one thread block per row. No id below the (K + 1)-th largest of the digest's lane maxima can be
 //!             selected, so only blocks that reach this threshold are read.
 //! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal the results of
-//!             exec::seq bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most
-//!             one read per row. No allocation.
+//!             exec::seq bit for bit. They are written with ids ascending. From a truncated row, only kept ids are
+//!             selected. At most one read per row. No allocation.
 //! See:        docs/algorithms/cuda.md, docs/decisions/0009-lane-tops.md, tests/device/select_test.cpp
 #ifndef SPECVERIFY_CUDA_SELECT_CUH
 #define SPECVERIFY_CUDA_SELECT_CUH

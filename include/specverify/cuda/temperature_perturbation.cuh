@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counts on a GPU, for each row of a batch, how many draws at random temperatures differ from the drafted token.
+//! Counts, for each row of a batch, how many draws at random temperatures differ from the drafted token, on a GPU.
 //!
 //! Use it after `read_rows` (digest.cuh), on the same batch, with the drafted tokens. It needs the fewest reads if the
 //! batch's temperature is between half of the maximum temperature and the maximum.
 //! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. Twenty draws take at most
 //!             one read of most rows, because bounds from the digest decide most draws. No allocation.
-//! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
+//! Deviates:   the grid of temperatures (`expected_disagreement`) exists only on the CPU.
 //! See:        docs/algorithms/cuda.md, tests/device/temperature_perturbation_test.cpp
 #ifndef SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH
 #define SPECVERIFY_CUDA_TEMPERATURE_PERTURBATION_CUH
@@ -49,7 +49,7 @@ __device__ __forceinline__ void begin_rest(const tempered_row<Scalar>& row, cons
                          row.batch.rows.size);
 }
 
-//! Draws temperature and uniform of sample `m`, on each lane of the first warp. A point mass is decided at once.
+//! Draws temperature and uniform of sample `m`, on each lane of the first warp. A point mass is decided immediately.
 template <class Scalar, class Key>
 [[nodiscard]] __device__ __forceinline__ tempered_answer ask(const device_batch<Scalar>& batch, token_id token,
                                                              const perturbation_options& options,

@@ -204,7 +204,7 @@ class delivery {
   }
   //! Answers a client's connect with this client's incarnation, live or candidate. The live incarnation stays until
   //! data match the candidate. Without a check, data match both; but then the transport delivers nothing late, so the
-  //! candidate begins at once.
+  //! candidate begins immediately.
   void accept(incarnation asked) noexcept {
     const bool is_live = is_open() && live_.client_nonce == asked.client_nonce;
     if (!is_live && (!candidate_ || candidate_->client_nonce != asked.client_nonce)) {

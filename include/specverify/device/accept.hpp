@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Tests with Thrust whether to accept one drafted token per row of a batch.
+//! Tests whether to accept one drafted token per row of a batch, with Thrust.
 //!
 //! Use it after `read_rows`, on the same batch. To verify whole rounds of drafts, use `verify_batch`
 //! (device/verify.hpp).

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Finds with Thrust the greedy token of each row of a batch, and the margin to the runner-up.
+//! Finds the greedy token of each row of a batch, and the margin to the runner-up, with Thrust.
 //!
 //! Use it if you decode greedily. No earlier `read_rows` (device/digest.hpp) is needed, because argmax uses no digest.
 //! Guarantees: one read per row. Token, margin and near_tie equal the results of `argmax` (row/argmax.hpp) bit for bit.

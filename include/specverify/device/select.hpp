@@ -4,8 +4,8 @@
 //!
 //! Use it after `read_rows`, on the same batch.
 //! Guarantees: the entries are the first K in the order weight descending, then id ascending, and equal the results of
-//!             exec::seq bit for bit. They are written with ids ascending. A truncated row gives only kept ids. At most
-//!             two reads per row. Temporary memory: docs/algorithms/device.md.
+//!             exec::seq bit for bit. They are written with ids ascending. From a truncated row, only kept ids are
+//!             selected. At most two reads per row. Temporary memory: docs/algorithms/device.md.
 //! Limits:     K can be as large as the vocabulary; cuda/select.cuh is limited to max_device_selected.
 //! Cost:       O(V) per row.
 //! See:        docs/algorithms/device.md, docs/decisions/0009-lane-tops.md, tests/device/thrust_select_test.cpp

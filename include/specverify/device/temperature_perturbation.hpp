@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//! Counts with Thrust, for each row of a batch, how many draws at random temperatures differ from the drafted token.
+//! Counts, for each row of a batch, how many draws at random temperatures differ from the drafted token, with Thrust.
 //!
 //! Use it after `read_rows`, on the same batch, with the drafted tokens.
 //! Guarantees: counts equal the results of `temperature_perturbation` except at near ties. A draw that simple bounds do
 //!             not decide reads the row. The kernel in cuda/ is faster, because one read there serves several draws.
 //!             Temporary memory: docs/algorithms/device.md.
-//! Deviates:   the grid of temperatures (expected_disagreement) is available only on the CPU.
+//! Deviates:   the grid of temperatures (`expected_disagreement`) exists only on the CPU.
 //! Cost:       O(V / 256) per draw, or O(V) if the normalizer decides the draw.
 //! See:        docs/algorithms/device.md, tests/device/thrust_whole_row_test.cpp
 #ifndef SPECVERIFY_DEVICE_TEMPERATURE_PERTURBATION_HPP

@@ -55,8 +55,8 @@ SPECVERIFY_NAMESPACE_BEGIN
 }
 
 //! Checks a support. O(size).
-//! Errors: size_mismatch (ids against weights, or W below the sum of the weights), empty_support, zero_weight;
-//!         ids_not_ascending, token_out_of_range and weight_too_large (`where` = index of the entry).
+//! Errors: size_mismatch (ids and weights differ in length, or W is less than the sum of the weights), empty_support,
+//!         zero_weight; ids_not_ascending, token_out_of_range and weight_too_large (`where` = index of the entry).
 [[nodiscard]] constexpr status check(const support& kept) noexcept {
   if (kept.ids.size() != kept.weights.size()) return {errc::size_mismatch, part::distribution, 0};
   if (kept.ids.empty()) return {errc::empty_support, part::distribution, 0};

@@ -65,7 +65,7 @@ template <class Link, class OnOutput>
 //!
 //! If `on_output` returns an error for text (committed, tentative or retracted), the call ends the text with
 //! `edge.stop` and waits for the cloud's response; `on_output` then receives only journal records. If it returns an
-//! error for a journal record or a message, the call ends at once, and the host must restore the session.
+//! error for a journal record or a message, the call ends immediately, and the host must restore the session.
 //!
 //! If the link is lost and cannot reconnect, the call returns the link's error. You can then `reconnect` the session
 //! and call `generate` again. After the error unverified_text, the text can continue in a new session with another

@@ -30,8 +30,9 @@ concept quantizer = std::copyable<Quantizer> &&
 };
 
 //! Checks the arguments of `quantize`, and returns the sum of the support's weights.
-//! Errors: invalid_resolution (0, or above max_lattice_resolution), size_mismatch (ids against weights), empty_support,
-//!         support_too_large (K > 2^24), output_too_small, weight_too_large (above 2^31; `where` = entry).
+//! Errors: invalid_resolution (0, or above max_lattice_resolution), size_mismatch (ids and weights differ in length),
+//!         empty_support, support_too_large (K > 2^24), output_too_small, weight_too_large (above 2^31; `where` =
+//!         entry).
 [[nodiscard]] inline result<std::uint64_t> check_quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<const std::uint32_t> counts) noexcept {
   if (resolution == 0 || resolution > max_lattice_resolution)

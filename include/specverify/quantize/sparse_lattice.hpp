@@ -27,8 +27,8 @@ struct sparse_lattice {
 
   //! Writes the counts to counts[0, K) and returns this subspan. `resolution` must be in [1, 2^16]. `kept.total_weight`
   //! is ignored. On an error the counts are unchanged.
-  //! Errors: invalid_resolution, size_mismatch (ids against weights), empty_support, support_too_large (K > 2^24),
-  //!         output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
+  //! Errors: invalid_resolution, size_mismatch (ids and weights differ in length), empty_support, support_too_large (K
+  //!         > 2^24), output_too_small, weight_too_large (above 2^31; `where` = entry), zero_weight (all zero),
   //!         workspace_too_small.
   [[nodiscard]] result<std::span<std::uint32_t>> quantize(const support& kept, std::uint32_t resolution,
                                                           std::span<std::uint32_t> counts,

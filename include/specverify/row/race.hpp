@@ -36,7 +36,7 @@ class race_leader {
  public:
   race_leader(const coupling_noise& noise, std::uint32_t position) noexcept : noise_(noise), position_(position) {}
 
-  //! `high`: the word of the id's noise (`coupling_noise::high_words`).
+  //! `high`: the noise word of the id (`coupling_noise::high_words`).
   void enter(std::uint32_t id, double weight, std::uint32_t high) noexcept {
     if (!(weight > 0.0) || high > bar(weight)) return;
     const double time = noise_.time_of(position_, id, high) / weight;

@@ -195,7 +195,7 @@ template <token_draft Draft>
   return round.done();
 }
 
-//! Does both steps row by row, with a scorer that can return a score at once. The verdict is the same. After a
+//! Does both steps row by row, with a scorer that can return a score immediately. The verdict is the same. After a
 //! rejection, the rule requests no more rows or scores.
 template <mismatch_scorer Scorer>
 struct semantic_rule {

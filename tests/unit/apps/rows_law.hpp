@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //! Whether the shipped rule emits the target's law over the rows of a file: rounds whose drafts travel as bytes, and
-//! tokens counted row by row. rows_record_test.cpp takes rows of the embedded pair, rows_law.cpp any file.
+//! tokens counted row by row. rows_record_test.cpp takes rows of the bundled pair, rows_law.cpp any file.
 #ifndef SPECVERIFY_TESTS_UNIT_APPS_ROWS_LAW_HPP
 #define SPECVERIFY_TESTS_UNIT_APPS_ROWS_LAW_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the embedded pair: what is recorded is what the models say, the text has the law that was asked for, and over
+// Rows of the bundled pair: what is recorded is what the models say, the text has the law that was asked for, and over
 // recorded rows the shipped rules emit the target's law and sessions send the bytes that the report counts. Built by
 // apps/rows/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the tests of recorded rows share: the programs of a build, and rows of the embedded pair. Standard library only."""
+"""What the tests of recorded rows share: the programs of a build, and rows of the bundled pair. Standard library only."""
 import os
 import subprocess
 import sys

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-//! The embedded models, loaded once a test program.
+//! The bundled models, loaded once a test program.
 #ifndef SPECVERIFY_TESTS_UNIT_MODELS_EMBEDDED_PAIR_HPP
 #define SPECVERIFY_TESTS_UNIT_MODELS_EMBEDDED_PAIR_HPP
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The embedded pair: files, tokenizer, forward pass against the NumPy reference, rows that do not depend on the batch.
+// The bundled pair: files, tokenizer, forward pass against the NumPy reference, rows that do not depend on the batch.
 // Built by models/tinylm/CMakeLists.txt; elsewhere this file is empty.
 #ifdef SPECVERIFY_TINYLM_DIRECTORY
 

@@ -14,14 +14,14 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace detail {
 
-//! Returns the level of a word of the noise (`coupling_noise::high_words`), in [0, 128): 4 z + 3 - t, where z is the
+//! Returns the level of a noise word (`coupling_noise::high_words`), in [0, 128): 4 z + 3 - t, where z is the
 //! number of leading zeros, and t is the number formed by the two bits after the highest set bit, with zeros after the
 //! last bit. The words 0 and 1 have the same level. Smaller words have larger levels.
 [[nodiscard]] constexpr std::uint32_t noise_level(std::uint32_t word) noexcept {
   const auto zeros = static_cast<std::uint32_t>(std::countl_zero(word | 1u));
   return 4 * zeros + 3 - ((word << zeros) >> 29 & 3u);
 }
-//! Returns the factor of an id's weight for the level of its word: prior_weight(32 + 13 level / 8), so 16 for the
+//! Returns the factor of an id's weight for the level of its noise word: prior_weight(32 + 13 level / 8), so 16 for the
 //! largest words.
 [[nodiscard]] constexpr std::uint32_t noise_factor(std::uint32_t level) noexcept {
   return prior_weight(static_cast<std::uint8_t>(32 + 13 * level / 8));

@@ -37,7 +37,7 @@ struct block_room {
   std::uint32_t step;
 };
 
-//! Broadcasts the first thread's value to every thread. The memory at `place` may be reused at once.
+//! Broadcasts the first thread's value to every thread. The memory at `place` can be reused immediately.
 template <class Word>
 [[nodiscard]] __device__ __forceinline__ Word tell(Word mine, Word* place) noexcept {
   __syncthreads();

@@ -72,8 +72,8 @@ struct best_entry {
   return mine;
 }
 
-//! Returns the best entry of a block; every thread gets it. `room` has most_warps entries of shared memory, which may
-//! be reused at once.
+//! Returns the best entry of a block; every thread gets it. `room` has most_warps entries of shared memory, which can
+//! be reused immediately.
 [[nodiscard]] __device__ __forceinline__ best_entry best_of_block(best_entry mine, best_entry* room) noexcept {
   mine = best_of_warp(mine);
   __syncthreads();
@@ -95,7 +95,7 @@ struct best_entry {
 }
 
 //! Returns the sum of the integers of all threads; every thread gets it. `room` has most_warps entries of shared
-//! memory, which may be reused at once.
+//! memory, which can be reused immediately.
 [[nodiscard]] __device__ __forceinline__ std::uint64_t sum_of_block(std::uint64_t mine, std::uint64_t* room) noexcept {
   for (int with = 16; with > 0; with /= 2) mine += __shfl_xor_sync(all_lanes, mine, with);
   __syncthreads();

@@ -10,7 +10,7 @@
 SPECVERIFY_NAMESPACE_BEGIN
 namespace kernel {
 
-//! An id, and its word of the noise (`coupling_noise::high_words`).
+//! An id and its noise word (`coupling_noise::high_words`).
 struct noise_hit {
   std::uint32_t id;
   std::uint32_t high;

@@ -23,8 +23,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   if (!piece) return static_cast<void>(fail(piece.error()));
   send(piece->size());
   if (pieces_.at != pieces_.end || !is_stream() || place_.is_over()) return;
-  // A streaming cloud sends text at once after the last chunk, so this side must already be in step. Without streaming,
-  // only `stop` can arrive before this side sends a draft.
+  // A streaming cloud sends text immediately after the last chunk, so this side must already be in step. Without
+  // streaming, only `stop` can arrive before this side sends a draft.
   pieces_.close();
   static_cast<void>(in_step());
 }
@@ -161,8 +161,8 @@ SPECVERIFY_NAMESPACE_BEGIN
   return finish();
 }
 
-//! Ends the text at the host's request. First journals the end. The edge reports the end to the cloud at once if the
-//! handshake is done, otherwise after the next handshake.
+//! Ends the text at the host's request. First journals the end. The edge reports the end to the cloud immediately if
+//! the handshake is done, otherwise after the next handshake.
 [[gnu::cold]] SPECVERIFY_BODY status edge_session::stop(stop_cause cause, session_time now) noexcept {
   if (!outputs_.empty()) return {errc::busy, part::session, 0};
   if (cause != stop_cause::cancelled && cause != stop_cause::finished)
