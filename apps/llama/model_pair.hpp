@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "../standard_output.hpp"
 #include "engine.hpp"
 
 #include <cstdio>
@@ -39,7 +40,7 @@ inline void check_pair(const engine& target, const engine& drafter) {
 }
 
 //! Parses the command line, and calls `work()`, which returns the exit code, with llama.cpp's log off. Returns 2 for
-//! wrong usage and for exceptions without a code of their own, and prints them.
+//! wrong usage. Prints exceptions, and returns their own code or that of `exit_code_of`.
 template <class Work>
 [[nodiscard]] int run_quietly(const char* program, CLI::App& app, int argc, char** argv, const Work& work) try {
   try {
@@ -53,8 +54,7 @@ template <class Work>
   std::fprintf(stderr, "%s\n", error.what());
   return static_cast<int>(error.code);
 } catch (const std::exception& error) {
-  std::fprintf(stderr, "%s: %s\n", program, error.what());
-  return 2;
+  return programs::exit_code_of(program, error);
 }
 
 }  // namespace llama_pair

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_rows: records the rows of two GGUF models that read the same text (./run rows --engine=llama). Exit code: 0; 2
-// for wrong usage or files; otherwise the code of the failure (docs/llama.md).
+// for wrong usage or files; the code of a failure of docs/llama.md; 70 for any other failure.
 #include "../rows/model_hash.hpp"
 #include "../rows/record_arguments.hpp"
 #include "../standard_output.hpp"

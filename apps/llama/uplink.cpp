@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // llama_uplink: measures the uplink of sessions of two GGUF models (./run uplink --engine=llama). Exit code: 0; 1 if a
-// goal of --check is missed; 2 for wrong usage or files, or if a session failed; otherwise that of the failure
-// (docs/llama.md).
+// goal of --check is missed; 2 for wrong usage or files; the code of a failure of docs/llama.md; 70 for any other
+// failure.
 #include "../rows/uplink_report.hpp"
 
 #include "../rows/train_prior.hpp"
