@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # The tests that need a real engine (./run engine --test): greedy texts, a planted bug, acceptance, the law of emitted
-# tokens, prompts of users, what is seen inside, kills, the library's share, and the failures with their exit codes.
+# tokens, prompts of users, what is seen inside, kills, the library's share, bits of the uplink, and the
+# failures with their exit codes.
 # usage: tests/engine/run.sh [PART...]
-# PARTs: prompts greedy planted rows law inside kills samplers share failures; all of them unless some are named. About
-# 12 minutes of one core. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: it must fail)
+# PARTs: prompts greedy planted rows law inside kills samplers share uplink failures; all of them unless some are named.
+# About 17 minutes of one core, and 3 more for the first table of id weights. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: it must fail)
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 parts=("$@")
-[ $# -gt 0 ] || parts=(prompts greedy planted rows law inside kills samplers share failures)
+[ $# -gt 0 ] || parts=(prompts greedy planted rows law inside kills samplers share uplink failures)
 bash scripts/packages cmake ninja-build g++ libcli11-dev libxsimd-dev nlohmann-json3-dev python3 || exit $?
-bash scripts/llama build llama_checks llama_pair llama_inside llama_rows llama_tested llama_law || exit 1
+bash scripts/llama build llama_checks llama_pair llama_inside llama_rows llama_tested llama_law llama_uplink || exit 1
 mapfile -t paths < <(bash scripts/llama engine --paths)
 small=${paths[1]} large=${paths[2]}
 checks=build/llama/app/llama_checks prompts=tests/engine/prompts.txt
@@ -138,6 +139,13 @@ missing_model() {
   build/llama/app/llama_pair --out "$work/out" --edge-model "$work/none.gguf" --cloud-model "$large" 2>"$work/said"
   [ $? = 10 ] && grep "^missing model" "$work/said"
 }
+# Bits of each method within their goals, on the texts of docs/choosing.md.
+uplink() {
+  build/llama/app/llama_uplink --edge-model "$small" --cloud-model "$large" --texts 8 --check >"$work/said"
+  local code=$?
+  cat "$work/said"
+  [ "$code" = 0 ] && [ "$(grep -c 'with noise' "$work/said")" = 4 ]
+}
 failures() {
   count missing-model missing_model
   count pair fails 11 'wrong pair' --fault pair
@@ -167,6 +175,7 @@ for part in "${parts[@]}"; do
     kills) count kills "$checks" kills "$small" "$large" "$prompts" 48 ;;
     samplers) count samplers "$checks" samplers "$small" "$large" "$prompts" 48 ;;
     share) count share share ;;
+    uplink) count uplink uplink ;;
     failures) failures ;;
     *) echo "unknown part: $part" >&2; exit 2 ;;
   esac
