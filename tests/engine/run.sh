@@ -4,7 +4,8 @@
 # failures with their exit codes.
 # usage: tests/engine/run.sh [PART...]
 # PARTs: prompts greedy planted rows law inside kills samplers share uplink failures; all of them unless some are named.
-# About 17 minutes of one core, and 3 more for the first table of id weights. (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: it must fail)
+# About 17 minutes of one core, and 3 more for the first table of id weights.
+# (environment: SPECVERIFY_PLANT=no builds the part `planted` without its bug: it must fail)
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 parts=("$@")
