@@ -20,20 +20,20 @@ def questions(path):
         return [line.rstrip("\n").split("\t")[1] for line in f]
 
 
-def test_committed_files():
+def check_committed(write, sets):
     with tempfile.TemporaryDirectory() as folder:
-        make_data.write_problems(folder)
-        for name, _, _ in make_data.SETS:
+        write(folder)
+        for name, _, _ in sets:
             with open(os.path.join(folder, name + ".txt")) as again, open(os.path.join(DATA, name + ".txt")) as committed:
                 assert again.read() == committed.read(), name + ".txt is not what make_data.py makes"
+
+
+def test_committed_files():
+    check_committed(make_data.write_problems, make_data.SETS)
 
 
 def test_committed_colours():
-    with tempfile.TemporaryDirectory() as folder:
-        make_data.write_colours(folder)
-        for name, _, _ in make_data.COLOUR_SETS:
-            with open(os.path.join(folder, name + ".txt")) as again, open(os.path.join(DATA, name + ".txt")) as committed:
-                assert again.read() == committed.read(), name + ".txt is not what make_data.py makes"
+    check_committed(make_data.write_colours, make_data.COLOUR_SETS)
 
 
 def test_colours_are_apart_and_never_digits():
