@@ -56,30 +56,52 @@ struct labelled_samples {
   }
 };
 
+//! The mismatches of one episode, first to last - 1 of the set, with smoothed scores.
+struct smoothed_episode {
+  smoothed_episode(const mismatch_set& set, std::size_t begin, const specverify::relabel_options& how)
+      : first(begin),
+        last(set.episode_end(begin)),
+        number(set.episode[begin]),
+        positions(std::span(set.position).subspan(first, last - first)),
+        important(std::span(set.important).subspan(first, last - first)),
+        options(how),
+        scores(last - first) {
+    demand(specverify::smooth(positions, important, options, scores), "smooth");
+  }
+  //! Returns the labels for a link of this quality.
+  [[nodiscard]] std::vector<std::uint8_t> relabelled(double quality, const specverify::philox& source) const {
+    std::vector<std::uint8_t> labels(scores.size());
+    demand(specverify::relabel({positions, important, scores, number}, quality, source, options, labels), "relabel");
+    return labels;
+  }
+
+  std::size_t first, last;
+  std::uint32_t number;
+  std::span<const std::uint32_t> positions;
+  std::span<const std::uint8_t> important;
+  specverify::relabel_options options;
+  std::vector<double> scores;
+};
+
 //! Labels mismatches. Plans with equal seeds get equal channels, so the heads differ only by the plan.
 [[nodiscard]] inline labelled_samples label_mismatches(const mismatch_set& set, const head_plan& plan) {
   const specverify::philox source{
       {{static_cast<std::uint32_t>(plan.seed), static_cast<std::uint32_t>(plan.seed >> 32)}}};
   const specverify::relabel_options options;
   labelled_samples made;
-  for (std::size_t first = 0, last = 0; first < set.size(); first = last) {
-    last = set.episode_end(first);
-    const auto positions = std::span(set.position).subspan(first, last - first);
-    const auto important = std::span(set.important).subspan(first, last - first);
-    std::vector<double> scores(last - first);
-    std::vector<std::uint8_t> labels(last - first);
-    demand(specverify::smooth(positions, important, options, scores), "smooth");
+  for (std::size_t first = 0; first < set.size();) {
+    const smoothed_episode episode(set, first, options);
     for (std::uint32_t draw = 0; draw < plan.draws; ++draw) {
-      const specverify::channel_state link = draw_channel({}, source, set.episode[first], draw);
+      const specverify::channel_state link = draw_channel({}, source, episode.number, draw);
       const double quality =
           plan.relabelled ? specverify::link_quality(link.uplink_rate, link.uplink_loss, options) : 1.0;
-      demand(specverify::relabel({positions, important, scores, set.episode[first]}, quality, source, options, labels),
-             "relabel");
+      const std::vector<std::uint8_t> labels = episode.relabelled(quality, source);
       const auto c = demand(specverify::channel_features(link), "channel_features");
-      for (std::size_t j = first; j < last; ++j) made.state.push_back(static_cast<std::uint32_t>(j));
-      made.channel.insert(made.channel.end(), last - first, c);
+      for (std::size_t j = first; j < episode.last; ++j) made.state.push_back(static_cast<std::uint32_t>(j));
+      made.channel.insert(made.channel.end(), labels.size(), c);
       made.labels.insert(made.labels.end(), labels.begin(), labels.end());
     }
+    first = episode.last;
   }
   return made;
 }

@@ -46,27 +46,20 @@ void run_wisv_labels(lab_context& context, figure& f) {
   for (const double rate : rates) {
     std::vector<std::uint8_t> all;
     std::size_t kept_maximum = 0, kept_hard = 0;
-    for (std::size_t first = 0, last = 0; first < set.size(); first = last) {
-      last = set.episode_end(first);
-      const auto positions = std::span(set.position).subspan(first, last - first);
-      const auto important = std::span(set.important).subspan(first, last - first);
-      std::vector<double> scores(last - first);
-      std::vector<std::uint8_t> labels(last - first);
-      specverify::relabel_options options;
-      const double quality = specverify::link_quality(rate * 1e6, 1e-3, options);
-      demand(specverify::smooth(positions, important, options, scores), "smooth");
-      demand(specverify::relabel({positions, important, scores, set.episode[first]}, quality, source, options, labels),
-             "relabel");
+    const specverify::relabel_options by_sum;
+    specverify::relabel_options by_maximum;
+    by_maximum.form = specverify::smoothing::maximum;
+    const double quality = specverify::link_quality(rate * 1e6, 1e-3, by_sum);
+    for (std::size_t first = 0; first < set.size();) {
+      const smoothed_episode episode(set, first, by_sum);
+      std::vector<std::uint8_t> labels = episode.relabelled(quality, source);
       all.insert(all.end(), labels.begin(), labels.end());
       const std::uint32_t budget =
-          specverify::hard_label_budget(specverify::important_count(important), quality, options);
-      demand(specverify::label_by_budget(scores, important, budget, labels), "label_by_budget");
+          specverify::hard_label_budget(specverify::important_count(episode.important), quality, by_sum);
+      demand(specverify::label_by_budget(episode.scores, episode.important, budget, labels), "label_by_budget");
       kept_hard += specverify::important_count(labels);
-      options.form = specverify::smoothing::maximum;
-      demand(specverify::smooth(positions, important, options, scores), "smooth");
-      demand(specverify::relabel({positions, important, scores, set.episode[first]}, quality, source, options, labels),
-             "relabel");
-      kept_maximum += specverify::important_count(labels);
+      kept_maximum += specverify::important_count(smoothed_episode(set, first, by_maximum).relabelled(quality, source));
+      first = episode.last;
     }
     for (std::size_t j = 0; j < all.size(); ++j) {
       one_way = one_way && all[j] <= set.important[j];
